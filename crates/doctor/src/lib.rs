@@ -1,0 +1,1 @@
+//! Acts on a repair plan: owner, copy, swap, late rows, undo.

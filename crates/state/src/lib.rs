@@ -1,0 +1,1 @@
+//! What rekindle remembers, and the only way anything is written.

@@ -1,0 +1,3 @@
+//! What a developer runs.
+
+fn main() {}
