@@ -1,7 +1,27 @@
 //! Bytes to rows to tree to request: reads, judges and mends agent transcripts.
 //!
-//! Pure: bytes and paths in, values out; no clock, no environment, nothing is written.
+//! Pure: bytes and paths in, values out; no clock, no environment, nothing is written. **Damage is data**: a broken
+//! transcript is a [`Scan`] with findings; an error means that the machine failed us.
 
 mod class;
+mod facts;
+mod flags;
+mod image;
+mod index;
+pub mod json;
+mod lines;
+mod mend;
+mod plan;
+mod reach;
+mod salvage;
+mod scan;
+mod source;
+mod time;
+mod tree;
 
 pub use class::{Class, Recipe};
+pub use lines::Buffer;
+pub use plan::{Change, Finding, Plan, Reject};
+pub use reach::Loss;
+pub use scan::{AsSource, MOST_ROUNDS, Scan, Status, Transcript, needs_copy, repair_bytes};
+pub use source::Source;

@@ -1,0 +1,330 @@
+//! A transcript in 48 bytes per row: who it is, whom it follows, when, where in the file, and what is odd.
+
+use std::io::{self, Read};
+
+use hashbrown::HashTable;
+use uuid::Uuid;
+
+use crate::facts::{Block, Facts, Kind, ParentField};
+use crate::flags::Flags;
+use crate::image::Picture;
+use crate::json::{Str, decode};
+use crate::lines::{self, Buffer, Line};
+use crate::salvage::{Piece, salvage};
+use crate::time::Time;
+
+/// A row's number in file order.
+pub(crate) type RowNo = u32;
+
+/// Stands for "no row".
+pub(crate) const NONE: RowNo = RowNo::MAX;
+
+/// Ids that are no UUIDs get one by this name space, the same at every run (B14).
+pub(crate) const MINT: Uuid = Uuid::from_u128(0x7265_6b69_6e64_5c65_8d1e_b6d1_5a0c_2f11);
+
+/// How far back a parent is looked for before it is left for the end. Nearly every parent is the row before.
+const NEAR: usize = 6;
+
+/// One row. Two fields are packed, for memory is the limit of a scan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    /// The id, or zero for rows that have none.
+    pub(crate) uuid: u128,
+    pub(crate) offset: u64,
+    /// Milliseconds since 1970; `i64::MIN` where there is no date.
+    pub(crate) time: i64,
+    pub(crate) len: u32,
+    /// The row it follows, or [`NONE`]: a root, or dangling (see [`Index::dangling`]).
+    pub(crate) parent: RowNo,
+    pub(crate) flags: Flags,
+    /// 29 bits of the reply's id, 3 of the kind.
+    packed: u32,
+}
+
+impl Row {
+    pub(crate) fn kind(&self) -> Kind {
+        const KINDS: [Kind; 8] = [
+            Kind::User,
+            Kind::Assistant,
+            Kind::System,
+            Kind::Attachment,
+            Kind::Progress,
+            Kind::Summary,
+            Kind::LastPrompt,
+            Kind::Other,
+        ];
+        KINDS[(self.packed & 7) as usize]
+    }
+
+    /// Tells rows of one reply from those of another; zero for rows that are no reply.
+    pub(crate) fn reply(&self) -> u32 {
+        self.packed >> 3
+    }
+
+    pub(crate) fn is(&self, flag: Flags) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// Whether every version keeps this row in its tree.
+    pub(crate) fn in_tree(&self) -> bool {
+        self.uuid != 0 && self.kind().in_tree()
+    }
+}
+
+/// A tool block, in file order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tool {
+    pub(crate) id: u64,
+    pub(crate) row: RowNo,
+    pub(crate) role: ToolRole,
+}
+
+/// Which end of a pair a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolRole {
+    Call,
+    Result,
+    ServerCall,
+    ServerResult,
+}
+
+/// A line that is no row.
+#[derive(Debug, Clone)]
+pub(crate) struct BrokenLine {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    pub(crate) ended: bool,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// What a `last-prompt` row says of the leaf.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Checkpoint {
+    pub(crate) row: RowNo,
+    pub(crate) leaf: Option<u128>,
+    /// The user went back on purpose: binding, whatever was written before.
+    pub(crate) explicit: bool,
+}
+
+/// Everything a scan keeps of a file.
+#[derive(Default)]
+pub(crate) struct Index {
+    pub(crate) size: u64,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) tools: Vec<Tool>,
+    /// Rows with base64 in them, and how much.
+    pub(crate) payloads: Vec<(RowNo, u32)>,
+    /// Rows with pictures, and each one's longest side.
+    pub(crate) pictures: Vec<(RowNo, u32)>,
+    /// Rows whose parent is no row of the file, and the parent's id.
+    pub(crate) dangling: Vec<(RowNo, u128)>,
+    /// The newest `last-prompt` row since the last compaction (a boundary forgets it, measured on 2.1.325).
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// Where the user went back to before the first prompt: the next root is no damage.
+    pub(crate) emptied: Vec<RowNo>,
+    /// Compaction boundaries. Nobody reads their `logicalParentUuid` (measured), so neither do we.
+    pub(crate) boundaries: Vec<RowNo>,
+    pub(crate) broken: Vec<BrokenLine>,
+    /// Whether a byte order mark stands before the first row.
+    pub(crate) byte_order_mark: bool,
+    /// Whether the last row is whole but its newline is missing.
+    pub(crate) open_end: bool,
+    /// Where the rows say they were written.
+    pub(crate) cwd: Option<String>,
+    /// The session id of the first row that has one.
+    pub(crate) session: Option<String>,
+    by_uuid: HashTable<RowNo>,
+}
+
+impl Index {
+    /// Reads a whole transcript. `name` is the session's id by the file's name.
+    pub(crate) fn read(source: impl Read, name: Option<&str>, buffer: &mut Buffer) -> io::Result<Index> {
+        let mut index = Index::default();
+        let mut facts = Facts::default();
+        let mut session = name.map(str::to_owned);
+        index.size = lines::for_each(source, buffer, |line| index.line(line, &mut session, &mut facts))?;
+        index.link();
+        Ok(index)
+    }
+
+    fn line(&mut self, line: Line<'_>, session: &mut Option<String>, facts: &mut Facts) {
+        let Line { mut offset, mut bytes, ended } = line;
+        if offset == 0
+            && let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf")
+        {
+            self.byte_order_mark = true;
+            (offset, bytes) = (3, rest);
+        }
+        if facts.read(bytes).is_some() {
+            self.row(offset, bytes, facts, session);
+            self.open_end = !ended;
+        } else if !bytes.trim_ascii().is_empty() {
+            let pieces = salvage(bytes, session.as_deref().or(self.session.as_deref()), facts);
+            for piece in &pieces {
+                if let Piece::Row(range) = piece {
+                    let row = &bytes[range.clone()];
+                    if facts.read(row).is_some() {
+                        self.row(offset + range.start as u64, row, facts, session);
+                    }
+                }
+            }
+            self.broken.push(BrokenLine { offset, len: bytes.len(), ended, pieces });
+        }
+    }
+
+    fn row(&mut self, offset: u64, bytes: &[u8], facts: &Facts, session: &Option<String>) {
+        let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
+        let mut flags = facts.flags;
+        let uuid = facts.uuid.map_or(0, |id| self.id(id, bytes, &mut flags));
+        match facts.parent {
+            ParentField::Absent => flags.insert(Flags::NO_PARENT_KEY),
+            ParentField::Nonsense => flags.insert(Flags::NONSENSE_PARENT),
+            ParentField::Null | ParentField::Id(_) => {}
+        }
+        let mut parent = NONE;
+        if let (ParentField::Id(id), true) = (facts.parent, uuid != 0)
+            && id.start != id.end
+        {
+            let id = identity(id.raw(bytes));
+            match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
+                Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
+                None => self.dangling.push((no, id)),
+            }
+        }
+        let time = match facts.time {
+            Time::At(millis) => millis,
+            Time::Missing | Time::Bad => {
+                flags.insert(Flags::BAD_TIME);
+                i64::MIN
+            }
+        };
+        let reply = facts.message_id.map_or(0, |id| hash(id.raw(bytes)));
+        let packed = u32::try_from(reply >> 35).unwrap_or_default() << 3 | facts.kind as u32;
+        for block in &facts.blocks {
+            let (role, id, flag) = match *block {
+                Block::Call(id) => (ToolRole::Call, id, Flags::HAS_CALL),
+                Block::Result(id) => (ToolRole::Result, id, Flags::HAS_RESULT),
+                Block::ServerCall(id) => (ToolRole::ServerCall, id, Flags::default()),
+                Block::ServerResult(id) => (ToolRole::ServerResult, id, Flags::default()),
+            };
+            flags.insert(flag);
+            self.tools.push(Tool { id: hash(id.raw(bytes)), row: no, role });
+        }
+        if facts.payload > 0 {
+            self.payloads.push((no, u32::try_from(facts.payload).unwrap_or(u32::MAX)));
+        }
+        for picture in &facts.pictures {
+            if let Picture::Side(side) = picture {
+                self.pictures.push((no, *side));
+            }
+        }
+        if flags.contains(Flags::COMPACT_BOUNDARY) {
+            self.boundaries.push(no);
+            self.checkpoint = None;
+        }
+        let explicit = flags.contains(Flags::EXPLICIT);
+        if facts.kind == Kind::LastPrompt && explicit && facts.leaf.is_none() {
+            self.emptied.push(no);
+        }
+        if facts.kind == Kind::LastPrompt && (facts.leaf.is_some() || explicit) {
+            self.checkpoint =
+                Some(Checkpoint { row: no, leaf: facts.leaf.map(|id| identity(id.raw(bytes))), explicit });
+        }
+        if let Some(id) = facts.session {
+            if self.session.is_none() {
+                self.session = Some(decode(id.raw(bytes)).into_owned());
+            }
+            let ours = session.as_deref().or(self.session.as_deref());
+            flags.set(Flags::FOREIGN_SESSION, ours.is_some_and(|ours| ours.as_bytes() != id.raw(bytes)));
+        }
+        if let Some(cwd) = facts.cwd
+            && self.cwd.as_ref().is_none_or(|known| known.as_bytes() != cwd.raw(bytes))
+        {
+            self.cwd = Some(decode(cwd.raw(bytes)).into_owned());
+        }
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.rows.push(Row { uuid, offset, time, len, parent, flags, packed });
+    }
+
+    fn id(&self, id: Str, bytes: &[u8], flags: &mut Flags) -> u128 {
+        let raw = id.raw(bytes);
+        flags.set(Flags::FOREIGN_UUID, !raw.is_empty() && !crate::json::is_uuid_text(raw));
+        if raw.is_empty() { 0 } else { identity(raw) }
+    }
+
+    /// Resolves parents on the whole file: children may stand before them.
+    fn link(&mut self) {
+        let with_id = self.rows.iter().filter(|row| row.uuid != 0).count();
+        let mut by_uuid: HashTable<RowNo> = HashTable::with_capacity(with_id);
+        let rows = &mut self.rows;
+        let mut repeated = false;
+        for no in 0..rows.len() {
+            let uuid = rows[no].uuid;
+            if uuid == 0 {
+                continue;
+            }
+            let known = by_uuid.find(spread(uuid), |other| rows[*other as usize].uuid == uuid);
+            if known.is_some() {
+                rows[no].flags.insert(Flags::REPEATED);
+                repeated = true;
+            } else {
+                let no = u32::try_from(no).unwrap_or(NONE);
+                by_uuid.insert_unique(spread(uuid), no, |other| spread(rows[*other as usize].uuid));
+            }
+        }
+        self.by_uuid = by_uuid;
+        let dangling = std::mem::take(&mut self.dangling);
+        for (no, parent) in dangling {
+            match self.find(parent) {
+                Some(parent) => self.rows[no as usize].parent = parent,
+                None => self.dangling.push((no, parent)),
+            }
+        }
+        if repeated {
+            for no in 0..self.rows.len() {
+                let parent = self.rows[no].parent;
+                if parent != NONE && self.rows[parent as usize].is(Flags::REPEATED) {
+                    self.rows[no].parent = self.find(self.rows[parent as usize].uuid).unwrap_or(NONE);
+                }
+            }
+        }
+    }
+
+    /// The row with this id: the first, where there are several.
+    pub(crate) fn find(&self, uuid: u128) -> Option<RowNo> {
+        self.by_uuid.find(spread(uuid), |no| self.rows[*no as usize].uuid == uuid).copied()
+    }
+
+    pub(crate) fn row_at(&self, no: RowNo) -> Option<&Row> {
+        self.rows.get(no as usize)
+    }
+
+    /// The tool blocks of one row.
+    pub(crate) fn tools_of(&self, no: RowNo) -> &[Tool] {
+        let start = self.tools.partition_point(|tool| tool.row < no);
+        let len = self.tools[start..].partition_point(|tool| tool.row == no);
+        &self.tools[start..start + len]
+    }
+}
+
+/// An id as a number: canonical UUIDs are themselves, anything else is what would be minted for it.
+pub(crate) fn identity(raw: &[u8]) -> u128 {
+    let canonical = raw.len() == 36 && !raw.iter().any(u8::is_ascii_uppercase);
+    let parsed = if canonical { Uuid::try_parse_ascii(raw).ok() } else { None };
+    parsed.filter(|id| !id.is_nil()).unwrap_or_else(|| Uuid::new_v5(&MINT, raw)).as_u128()
+}
+
+/// UUIDs are random already, but for a few fixed bits; minted and made-up ones may not be.
+fn spread(uuid: u128) -> u64 {
+    let folded = (uuid >> 64) as u64 ^ uuid as u64;
+    folded.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// FNV-1a with a final mix; equal ids must get equal numbers, and nothing hostile is at stake.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}

@@ -1,0 +1,357 @@
+//! A strict, iterative reader over bytes: positions only, nothing is copied.
+
+use super::text::hex4;
+
+/// Where a string's content lies (without its quotes), and whether it holds escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Str {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) escaped: bool,
+}
+
+impl Str {
+    /// The raw bytes between the quotes.
+    pub(crate) fn raw(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// Reads JSON from a slice. A method that returns `None` met something `JSON.parse` refuses.
+///
+/// The flags gather what is legal JSON but poison in a request; callers reset them around a value.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// A `\ud800`–`\udfff` escape without its other half was passed (A9).
+    pub(crate) lone_surrogate: bool,
+    /// A `\u0000` escape was passed (C9).
+    pub(crate) nul_escape: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Cursor { bytes, at: 0, lone_surrogate: false, nul_escape: false }
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Steps over `expected`, or says no.
+    pub(crate) fn take(&mut self, expected: u8) -> Option<()> {
+        (self.peek()? == expected).then(|| self.at += 1)
+    }
+
+    #[inline]
+    pub(crate) fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Reads a string whose opening quote is next.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Option<Str> {
+        self.take(b'"')?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at += plain_prefix(&self.bytes[self.at..]);
+            match *self.bytes.get(self.at)? {
+                b'"' => {
+                    let end = self.at;
+                    self.at += 1;
+                    return Some(Str {
+                        start: u32::try_from(start).ok()?,
+                        end: u32::try_from(end).ok()?,
+                        escaped,
+                    });
+                }
+                b'\\' => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                _ => return None, // a raw control character: JSON.parse refuses it
+            }
+        }
+    }
+
+    #[inline]
+    fn escape(&mut self) -> Option<()> {
+        match *self.bytes.get(self.at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
+            b'u' => self.unicode_escape()?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    #[cold]
+    fn unicode_escape(&mut self) -> Option<()> {
+        let unit = hex4(self.bytes.get(self.at + 2..self.at + 6)?)?;
+        self.at += 6;
+        match unit {
+            0 => self.nul_escape = true,
+            0xd800..=0xdbff => {
+                let low = self
+                    .bytes
+                    .get(self.at..self.at + 6)
+                    .filter(|next| next.starts_with(b"\\u"))
+                    .and_then(|next| hex4(&next[2..]));
+                if matches!(low, Some(0xdc00..=0xdfff)) {
+                    self.at += 6;
+                } else {
+                    self.lone_surrogate = true;
+                }
+            }
+            0xdc00..=0xdfff => self.lone_surrogate = true,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Reads a number, `true`, `false` or `null`.
+    pub(crate) fn scalar(&mut self) -> Option<()> {
+        match self.peek()? {
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            _ => self.number(),
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.bytes[self.at..].starts_with(word).then(|| self.at += word.len())
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let start = self.at;
+        while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+        }
+        (self.at > start).then_some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        if self.peek()? == b'-' {
+            self.at += 1;
+        }
+        if self.peek()? == b'0' {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// Reads any value, however deep, without recursion: a row of brackets must not end the program.
+    pub(crate) fn value(&mut self) -> Option<()> {
+        let mut nesting = Nesting::default();
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.string()?;
+                }
+                b'{' => {
+                    self.at += 1;
+                    self.space();
+                    if self.peek()? != b'}' {
+                        nesting.push(true);
+                        self.key()?;
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                b'[' => {
+                    self.at += 1;
+                    self.space();
+                    if self.peek()? != b']' {
+                        nesting.push(false);
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                _ => self.scalar()?,
+            }
+            // A value has ended: close what it closes, or go on to the next member.
+            loop {
+                let Some(in_object) = nesting.top() else { return Some(()) };
+                self.space();
+                match self.peek()? {
+                    b',' => {
+                        self.at += 1;
+                        self.space();
+                        if in_object {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    b'}' if in_object => {}
+                    b']' if !in_object => {}
+                    _ => return None,
+                }
+                self.at += 1;
+                nesting.pop();
+            }
+        }
+    }
+
+    /// Reads a key and its colon, up to the value.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Option<Str> {
+        let key = self.string()?;
+        self.space();
+        self.take(b':')?;
+        self.space();
+        Some(key)
+    }
+
+    /// Walks the members of an object; `visit` reads each value.
+    pub(crate) fn object(&mut self, mut visit: impl FnMut(&mut Self, Str) -> Option<()>) -> Option<()> {
+        self.take(b'{')?;
+        self.space();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let key = self.key()?;
+            visit(self, key)?;
+            self.space();
+            match self.peek()? {
+                b',' => {
+                    self.at += 1;
+                    self.space();
+                }
+                b'}' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Walks the items of an array; `visit` reads each.
+    pub(crate) fn array(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(b'[')?;
+        self.space();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            visit(self)?;
+            self.space();
+            match self.peek()? {
+                b',' => {
+                    self.at += 1;
+                    self.space();
+                }
+                b']' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Which brackets are open, one bit each; the first 64 cost no allocation.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    low: u64,
+    deep: Vec<u64>,
+}
+
+impl Nesting {
+    fn push(&mut self, object: bool) {
+        let (word, bit) = (self.depth / 64, self.depth % 64);
+        let slot = if word == 0 {
+            &mut self.low
+        } else {
+            if self.deep.len() < word {
+                self.deep.push(0);
+            }
+            &mut self.deep[word - 1]
+        };
+        *slot = *slot & !(1 << bit) | u64::from(object) << bit;
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Whether the innermost bracket is an object's, or `None` outside of all.
+    #[inline]
+    fn top(&self) -> Option<bool> {
+        let last = self.depth.checked_sub(1)?;
+        let word = if last < 64 { self.low } else { self.deep[last / 64 - 1] };
+        Some(word >> (last % 64) & 1 == 1)
+    }
+}
+
+/// How many bytes from the start are neither quote, backslash nor control character.
+#[inline]
+fn plain_prefix(bytes: &[u8]) -> usize {
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    for (i, chunk) in chunks.iter().enumerate() {
+        let hits = special(chunk);
+        if hits != 0 {
+            return i * 16 + hits.trailing_zeros() as usize;
+        }
+    }
+    let plain = rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(rest.len());
+    bytes.len() - rest.len() + plain
+}
+
+/// A bit for each byte that ends a run of plain text.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn special(chunk: &[u8; 16]) -> u32 {
+    use core::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    // SAFETY: SSE2 is part of every x86_64 processor, and the load is unaligned from a reference to 16 bytes.
+    unsafe {
+        let x = _mm_loadu_si128(chunk.as_ptr().cast());
+        let quote = _mm_cmpeq_epi8(x, _mm_set1_epi8(b'"'.cast_signed()));
+        let slash = _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\\'.cast_signed()));
+        let control = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), control)).cast_unsigned()
+    }
+}
+
+/// A bit for each byte that ends a run of plain text.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn special(chunk: &[u8; 16]) -> u32 {
+    let mut hits = 0;
+    for (i, &b) in chunk.iter().enumerate() {
+        hits |= u32::from(b == b'"' || b == b'\\' || b < 0x20) << i;
+    }
+    hits
+}

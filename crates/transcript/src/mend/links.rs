@@ -1,0 +1,172 @@
+//! Step 5, links: rings (B5), parents that are not there (B1, B3, B4, B9) or that no agent keeps (B2), and roots
+//! in the middle (B12, B9).
+
+use std::io;
+
+use crate::class::Class;
+use crate::facts::Kind;
+use crate::flags::Flags;
+use crate::index::{NONE, RowNo, ToolRole};
+use crate::tree::RowSet;
+
+use super::Mend;
+
+/// How many rows back another part of the same reply is looked for.
+const SAME_REPLY: usize = 64;
+
+impl Mend<'_> {
+    pub(super) fn links(&mut self) -> io::Result<()> {
+        self.rings();
+        self.dangling();
+        self.elided();
+        self.false_roots();
+        Ok(())
+    }
+
+    /// B5: in every ring some row stands before its parent; that link is the false one.
+    fn rings(&mut self) {
+        if !self.tree.forward {
+            return;
+        }
+        let mut done = RowSet::with_capacity(self.tree.parent.len());
+        for start in self.tree.numbers() {
+            let mut path = Vec::new();
+            let mut on_path = RowSet::default();
+            let mut at = start;
+            while at != NONE && !done.contains(at) && on_path.insert(at) {
+                path.push(at);
+                at = self.tree.parent[at as usize];
+            }
+            if at != NONE && on_path.contains(at) {
+                let ring = path.iter().copied().skip_while(|no| *no != at);
+                let backwards: Vec<RowNo> = ring.filter(|no| self.tree.parent[*no as usize] >= *no).collect();
+                for no in backwards {
+                    self.tree.parent[no as usize] = NONE;
+                    self.found(Class::B5, no, "it follows the row before it in the file");
+                    let earlier = self.preferred_earlier(no);
+                    self.set_parent(no, earlier, Class::B5);
+                }
+            }
+            for no in path {
+                done.insert(no);
+            }
+        }
+    }
+
+    /// B1, B3, B4, B9: the parent is no row of the file.
+    fn dangling(&mut self) {
+        let dangling: Vec<(RowNo, u128)> = self
+            .tree
+            .index
+            .dangling
+            .iter()
+            .copied()
+            .filter(|(no, _)| !self.tree.gone.contains(*no) && self.tree.parent[*no as usize] == NONE)
+            .filter(|(no, _)| self.tree.row(*no).kind().in_tree() || self.tree.row(*no).kind() == Kind::Progress)
+            .collect();
+        if dangling.is_empty() {
+            return;
+        }
+        let ids: Vec<u128> = dangling.iter().map(|(_, id)| *id).collect();
+        let mut in_subagents = (self.options.in_subagents)(&ids);
+        in_subagents.sort_unstable();
+        for (no, id) in dangling {
+            let row = self.tree.row(no);
+            let earlier = self.preferred_earlier(no);
+            let class = if in_subagents.binary_search(&id).is_ok() {
+                Class::B3
+            } else if row.is(Flags::STOP_HOOK) {
+                Class::B4
+            } else if earlier.is_some_and(|earlier| self.opens_segment(earlier)) {
+                Class::B9
+            } else {
+                Class::B1
+            };
+            self.orphans_fixed += 1;
+            self.found(class, no, "it follows the nearest row before it");
+            self.set_parent(no, earlier, class);
+        }
+    }
+
+    /// Whether a row is a compaction's boundary or summary.
+    fn opens_segment(&self, no: RowNo) -> bool {
+        self.tree.row(no).flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
+    }
+
+    /// B2: the parent is a row, but not one that agents keep: an unknown kind, or a progress row behind its child.
+    fn elided(&mut self) {
+        for no in self.tree.numbers() {
+            if !self.tree.is_main(no) {
+                continue;
+            }
+            let parent = self.tree.parent[no as usize];
+            let Some(row) = self.tree.index.row_at(parent) else { continue };
+            let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
+            if kept || self.tree.gone.contains(parent) {
+                continue;
+            }
+            let through = self.tree.walk(parent).into_iter().find(|ancestor| self.tree.is_main(*ancestor));
+            let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.preferred_earlier(no));
+            self.found(Class::B2, no, "it follows the row that its parent follows");
+            self.set_parent(no, new, Class::B2);
+        }
+    }
+
+    /// B12, B9: the walk ends at a row that is no beginning.
+    fn false_roots(&mut self) {
+        // Each round moves the root at least one row towards the beginning of the file.
+        while let Some(root) = self.tree.last_row().and_then(|leaf| self.tree.walk(leaf).last().copied()) {
+            if !self.is_false_root(root) {
+                return;
+            }
+            let Some(earlier) = self.preferred_earlier(root) else { return };
+            let class = if self.opens_segment(earlier) { Class::B9 } else { Class::B12 };
+            self.found(class, root, "it follows the nearest row before it");
+            self.set_parent(root, Some(earlier), class);
+        }
+    }
+
+    fn is_false_root(&self, root: RowNo) -> bool {
+        if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
+            return false;
+        }
+        let Some(earlier) = self.tree.nearest_earlier(root) else { return false };
+        let went_back = self.tree.index.emptied.iter().any(|marker| (earlier..root).contains(marker));
+        let segment = self.tree.segment(root);
+        let turns_before = segment != NONE
+            || (0..root).any(|no| self.tree.is_main(no) && self.tree.row(no).kind().is_turn());
+        turns_before && !went_back
+    }
+
+    /// Where a row that lost its parent belongs: a result to its call, a part of a reply to the reply, anything
+    /// else to the nearest row before it.
+    pub(super) fn preferred_earlier(&self, no: RowNo) -> Option<RowNo> {
+        let nearest = self.tree.nearest_earlier(no)?;
+        let row = self.tree.row(no);
+        let segment = self.tree.segment(no);
+        let first = if segment == NONE { 0 } else { segment };
+        let fits = |candidate: RowNo| {
+            (first..no).contains(&candidate) && self.tree.is_main(candidate) && !self.tree.descends(candidate, no)
+        };
+        if row.is(Flags::HAS_RESULT)
+            && let Some(result) = self.tree.index.tools_of(no).iter().find(|tool| tool.role == ToolRole::Result)
+        {
+            let call = self
+                .tree
+                .index
+                .tools
+                .iter()
+                .rev()
+                .find(|tool| tool.id == result.id && tool.role == ToolRole::Call && fits(tool.row));
+            return Some(call.map_or(nearest, |call| call.row));
+        }
+        if row.kind() == Kind::Assistant && row.reply() != 0 {
+            let same = (first..no)
+                .rev()
+                .take(SAME_REPLY)
+                .find(|other| fits(*other) && self.tree.row(*other).reply() == row.reply());
+            return Some(same.unwrap_or(nearest));
+        }
+        Some(nearest)
+    }
+}

@@ -1,0 +1,306 @@
+//! The verdict on one transcript.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::class::{Class, Recipe};
+use crate::facts::Kind;
+use crate::flags::Flags;
+use crate::index::{Index, RowNo};
+use crate::lines::Buffer;
+use crate::mend::{self, Options};
+use crate::plan::{Finding, Plan};
+use crate::reach::Loss;
+use crate::source::Source;
+use crate::tree::Tree;
+
+/// What is said of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nothing to do.
+    Healthy,
+    /// A repair would change it.
+    Corrupted,
+    /// Neither the file nor the vault helps.
+    Unrecoverable,
+    /// There is no file.
+    Missing,
+    /// It cannot be opened, or no row parses.
+    Unreadable,
+}
+
+impl Status {
+    /// The word for it in tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Healthy => "healthy",
+            Status::Corrupted => "corrupted",
+            Status::Unrecoverable => "unrecoverable",
+            Status::Missing => "missing",
+            Status::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// What one file is like.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// The verdict by the file alone.
+    pub status: Status,
+    /// Rows on the walk from the last row to the root, or to where it breaks.
+    pub chain_depth: u64,
+    /// Rows whose parent is no row of the file.
+    pub orphan_count: u64,
+    /// Rows with a uuid.
+    pub message_count: u64,
+    /// Bytes.
+    pub file_size: u64,
+    /// What is wrong or worth knowing.
+    pub findings: Vec<Finding>,
+    /// What a resume would lose.
+    pub loss: Loss,
+    /// Where the conversation was held, by its own rows.
+    pub cwd: Option<String>,
+    /// The session id its rows carry.
+    pub inner_session: Option<String>,
+}
+
+/// A transcript that has been read once; its rows are read again where they are needed.
+pub struct Transcript<S> {
+    pub(crate) index: Index,
+    pub(crate) source: S,
+    pub(crate) name: Option<String>,
+    fallback_time: i64,
+    subagents: Option<std::path::PathBuf>,
+}
+
+impl Transcript<File> {
+    /// Reads a file. The session's name is the file's.
+    pub fn open(path: &Path, buffer: &mut Buffer) -> io::Result<Transcript<File>> {
+        let file = open_regular(path)?;
+        let name = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+        Transcript::from_file(file, name, Some(path.with_extension("").join("subagents")), buffer)
+    }
+
+    /// Reads an open file under a name of its own, such as a repair's result that is not in place yet.
+    pub fn from_file(
+        mut file: File,
+        name: Option<String>,
+        subagents: Option<std::path::PathBuf>,
+        buffer: &mut Buffer,
+    ) -> io::Result<Transcript<File>> {
+        file.rewind()?;
+        let index = Index::read(&mut file, name.as_deref().filter(|name| is_uuid(name)), buffer)?;
+        let modified = file.metadata()?.modified().ok();
+        let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let fallback_time = since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default();
+        // Rows without a time get ones from here on, a millisecond each; the newest must not be in the future.
+        let fallback_time = fallback_time - i64::try_from(index.rows.len()).unwrap_or_default();
+        Ok(Transcript { index, source: file, name, fallback_time, subagents })
+    }
+}
+
+impl<'a> Transcript<&'a [u8]> {
+    /// Reads bytes in memory.
+    pub fn of(bytes: &'a [u8], name: Option<&str>) -> Transcript<&'a [u8]> {
+        let index = Index::read(bytes, name.filter(|name| is_uuid(name)), &mut Buffer::default()).unwrap_or_default();
+        Transcript { index, source: bytes, name: name.map(str::to_owned), fallback_time: 0, subagents: None }
+    }
+}
+
+impl<S: AsSource> Transcript<S> {
+    /// The plan that mends it, and the verdict.
+    pub fn examine(&self) -> io::Result<(Scan, Plan)> {
+        self.examine_branch(None)
+    }
+
+    /// As [`Transcript::examine`], with the branch that ends at this row made the live one.
+    pub(crate) fn examine_branch(&self, branch: Option<RowNo>) -> io::Result<(Scan, Plan)> {
+        let in_subagents = |ids: &[u128]| self.subagents.as_deref().map_or(Vec::new(), |dir| subagent_ids(dir, ids));
+        let options = Options { fallback_time: self.fallback_time, in_subagents: &in_subagents, branch };
+        let (mut plan, shape) = mend::plan(&self.index, self.source.as_source(), &options)?;
+        let loss = if plan.findings.is_empty() { Loss::default() } else { Loss::of(&self.index, &shape.walk) };
+        for finding in &mut plan.findings {
+            finding.loses = loses(finding.class, loss);
+        }
+        let mut findings = plan.findings.clone();
+        findings.extend(self.notes());
+        findings.sort_by_key(|finding| finding.class);
+        let scan = Scan {
+            status: self.status(&plan),
+            chain_depth: self.chain_depth(),
+            orphan_count: self.orphan_count(),
+            message_count: self.index.rows.iter().filter(|row| row.uuid != 0).count() as u64,
+            file_size: self.index.size,
+            findings,
+            loss,
+            cwd: self.index.cwd.clone(),
+            inner_session: self.index.session.clone(),
+        };
+        Ok((scan, plan))
+    }
+
+    fn status(&self, plan: &Plan) -> Status {
+        let turns = self.index.rows.iter().any(|row| row.kind().is_turn());
+        if self.index.rows.is_empty() {
+            Status::Unreadable
+        } else if !turns {
+            Status::Unrecoverable
+        } else if plan.is_empty() {
+            Status::Healthy
+        } else {
+            Status::Corrupted
+        }
+    }
+
+    fn chain_depth(&self) -> u64 {
+        let tree = Tree::new(&self.index);
+        let last = tree.numbers().rev().find(|no| {
+            let row = tree.row(*no);
+            row.uuid != 0 && !row.is(Flags::SIDECHAIN) && (row.kind().in_tree() || row.kind() == Kind::Progress)
+        });
+        last.map_or(0, |last| tree.walk(last).len() as u64)
+    }
+
+    fn orphan_count(&self) -> u64 {
+        let kinds = |no: RowNo| self.index.rows[no as usize].kind();
+        self.index.dangling.iter().filter(|(no, _)| kinds(*no).in_tree() || kinds(*no) == Kind::Progress).count() as u64
+    }
+
+    /// What is worth knowing though no repair changes it.
+    fn notes(&self) -> Vec<Finding> {
+        const JUNK: u32 = 10 << 20;
+        let mut notes = Vec::new();
+        let mut note = |class: Class, rows: Vec<u64>, repair: &str| {
+            let count = rows.len() as u64;
+            let rows = rows.into_iter().take(100).collect();
+            notes.push(Finding { class, rows, count, loses: "nothing".to_owned(), repair: repair.to_owned() });
+        };
+        let rows = || self.index.rows.iter().zip(1u64..);
+        let junk: Vec<u64> = rows().filter(|(row, _)| row.len > JUNK).map(|(_, no)| no).collect();
+        if !junk.is_empty() {
+            note(Class::A5, junk, "nothing: they are large, not broken");
+        }
+        let turns = rows().any(|(row, _)| row.kind().is_turn());
+        if !turns && !self.index.rows.is_empty() {
+            note(Class::A6, vec![1], "the vault's copy is put back, where there is one");
+        }
+        if let (Some(name), Some(inner)) = (self.name.as_deref().filter(|name| is_uuid(name)), &self.index.session)
+            && name != inner
+            && rows().all(|(row, _)| row.uuid == 0 || row.is(Flags::FOREIGN_SESSION))
+        {
+            note(Class::D5, vec![1], "nothing: resume it by the file's name");
+        }
+        notes
+    }
+}
+
+/// What each class costs, in words.
+fn loses(class: Class, loss: Loss) -> String {
+    let every_turn = "every further turn: the API refuses the request";
+    match class {
+        Class::A1 => "the next row, which would be glued on".to_owned(),
+        Class::A2 | Class::A3 | Class::A4 => "the rows on that line; on some agents all behind it".to_owned(),
+        Class::A8 => "the whole conversation on older agents".to_owned(),
+        Class::A9 | Class::C1 | Class::C2 | Class::C3 | Class::C4 => every_turn.to_owned(),
+        Class::C5 | Class::C6 | Class::C7 | Class::C8 | Class::C9 | Class::C10 | Class::C11 => every_turn.to_owned(),
+        Class::A10 => "the first row on some agents".to_owned(),
+        Class::A11 => "nothing but space".to_owned(),
+        _ if loss.older.max(loss.newer) == 0 => "no prompt today".to_owned(),
+        _ => format!("{} of {} prompts", loss.older.max(loss.newer), loss.prompts),
+    }
+}
+
+/// Which of these ids are rows of a subagent's file (B3).
+fn subagent_ids(folder: &Path, ids: &[u128]) -> Vec<u128> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let Some(bytes) = open_regular(&path).ok().and_then(|mut file| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).ok().map(|_| bytes)
+        }) else {
+            continue;
+        };
+        for id in ids {
+            let needle = format!("\"uuid\":\"{}\"", uuid::Uuid::from_u128(*id));
+            if memchr::memmem::find(&bytes, needle.as_bytes()).is_some() {
+                found.push(*id);
+            }
+        }
+    }
+    found
+}
+
+/// Opens what is a file: a directory, a pipe or a device must not be waited for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
+}
+
+pub(crate) fn is_uuid(name: &str) -> bool {
+    crate::json::is_uuid_text(name.as_bytes())
+}
+
+/// Lets one type hold a file or borrowed bytes.
+pub trait AsSource {
+    /// The source itself.
+    fn as_source(&self) -> &dyn Source;
+}
+
+impl AsSource for File {
+    fn as_source(&self) -> &dyn Source {
+        self
+    }
+}
+
+impl AsSource for &[u8] {
+    fn as_source(&self) -> &dyn Source {
+        self
+    }
+}
+
+impl Source for &[u8] {
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        (**self).read_exact_at(offset, buffer)
+    }
+}
+
+/// Whether the class alone makes a session one that only a copy can help.
+pub fn needs_copy(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.class.recipe() == Recipe::Vault)
+}
+
+/// Repairs bytes in memory, again and again until nothing is left to do. Returns the bytes and every change.
+///
+/// # Errors
+/// None in practice: memory does not fail to be read.
+pub fn repair_bytes(bytes: &[u8], name: Option<&str>) -> io::Result<(Vec<u8>, Vec<Plan>)> {
+    let mut bytes = bytes.to_vec();
+    let mut plans = Vec::new();
+    for _ in 0..MOST_ROUNDS {
+        let (_, plan) = Transcript::of(&bytes, name).examine()?;
+        if plan.is_empty() {
+            break;
+        }
+        bytes = plan.apply_to_bytes(&bytes);
+        plans.push(plan);
+    }
+    Ok((bytes, plans))
+}
+
+/// One round mends nearly everything; what a round uncovers (a row that was torn off gets an id, then a place)
+/// takes another. More means that two recipes disagree, and the repair is refused.
+pub const MOST_ROUNDS: usize = 6;
+

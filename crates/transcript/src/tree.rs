@@ -1,0 +1,202 @@
+//! Rows as a tree, and what a resume reaches in it.
+//!
+//! The links here are the mended ones where a repair is being planned; the index keeps the file's own.
+
+use crate::facts::Kind;
+use crate::flags::Flags;
+use crate::index::{Index, NONE, Row, RowNo, ToolRole};
+
+/// A set of rows, one bit each.
+#[derive(Clone, Default)]
+pub(crate) struct RowSet(Vec<u64>);
+
+impl RowSet {
+    pub(crate) fn with_capacity(rows: usize) -> RowSet {
+        RowSet(vec![0; rows.div_ceil(64)])
+    }
+
+    /// Adds a row; whether it was new.
+    pub(crate) fn insert(&mut self, no: RowNo) -> bool {
+        let (word, bit) = (no as usize / 64, no % 64);
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let fresh = self.0[word] >> bit & 1 == 0;
+        self.0[word] |= 1 << bit;
+        fresh
+    }
+
+    pub(crate) fn contains(&self, no: RowNo) -> bool {
+        self.0.get(no as usize / 64).is_some_and(|word| word >> (no % 64) & 1 == 1)
+    }
+}
+
+/// A view of the rows with links that can be changed.
+pub(crate) struct Tree<'a> {
+    pub(crate) index: &'a Index,
+    /// Each row's parent as things stand.
+    pub(crate) parent: Vec<RowNo>,
+    /// Rows that will not be there.
+    pub(crate) gone: RowSet,
+    /// Whether some row stands before its parent: only then can an earlier row descend from a later one.
+    pub(crate) forward: bool,
+    /// Every tool result: the call it answers, and its row; sorted.
+    results: Vec<(u64, RowNo)>,
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn new(index: &'a Index) -> Tree<'a> {
+        let parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
+        let forward = parent.iter().enumerate().any(|(no, parent)| *parent != NONE && *parent as usize >= no);
+        let mut results: Vec<(u64, RowNo)> = index
+            .tools
+            .iter()
+            .filter(|tool| tool.role == ToolRole::Result)
+            .map(|tool| (tool.id, tool.row))
+            .collect();
+        results.sort_unstable();
+        Tree { index, parent, gone: RowSet::default(), forward, results }
+    }
+
+    pub(crate) fn row(&self, no: RowNo) -> &'a Row {
+        &self.index.rows[no as usize]
+    }
+
+    pub(crate) fn numbers(&self) -> std::ops::Range<RowNo> {
+        0..RowNo::try_from(self.index.rows.len()).unwrap_or(NONE)
+    }
+
+    /// A row of the main conversation: what a leaf, a parent or a turn can be.
+    pub(crate) fn is_main(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.gone.contains(no)
+    }
+
+    /// From `no` to its root; a ring ends the walk.
+    pub(crate) fn walk(&self, no: RowNo) -> Vec<RowNo> {
+        let mut seen = RowSet::with_capacity(self.parent.len());
+        let mut walk = Vec::new();
+        let mut at = no;
+        while at != NONE && seen.insert(at) {
+            walk.push(at);
+            at = self.parent[at as usize];
+        }
+        walk
+    }
+
+    /// Whether `ancestor` is `no` or on its way to the root.
+    pub(crate) fn descends(&self, no: RowNo, ancestor: RowNo) -> bool {
+        let mut at = no;
+        for _ in 0..=self.parent.len() {
+            if at == ancestor {
+                return true;
+            }
+            if at == NONE {
+                return false;
+            }
+            at = self.parent[at as usize];
+        }
+        false
+    }
+
+    /// The compaction this row stands behind: its boundary, or `NONE` before the first.
+    pub(crate) fn segment(&self, no: RowNo) -> RowNo {
+        let after = self.index.boundaries.partition_point(|boundary| *boundary <= no);
+        self.index.boundaries[..after]
+            .iter()
+            .rev()
+            .find(|boundary| !self.row(**boundary).is(Flags::SIDECHAIN))
+            .copied()
+            .unwrap_or(NONE)
+    }
+
+    /// The nearest row before `no` that it can hang on: same compaction, same chain, not its own descendant.
+    pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+        let segment = self.segment(no);
+        let first = if segment == NONE { 0 } else { segment };
+        let sidechain = self.row(no).is(Flags::SIDECHAIN);
+        (first..no).rev().find(|candidate| {
+            let row = self.row(*candidate);
+            row.in_tree()
+                && row.is(Flags::SIDECHAIN) == sidechain
+                && !row.is(Flags::REPEATED)
+                && !self.gone.contains(*candidate)
+                && (!self.forward || !self.descends(*candidate, no))
+        })
+    }
+
+    /// The last row of the conversation in file order, as the newest agents choose it.
+    pub(crate) fn last_row(&self) -> Option<RowNo> {
+        self.numbers().rev().find(|no| self.is_main(*no) && self.row(*no).kind() != Kind::System)
+    }
+
+    /// Climbs over attachments and system rows to the turn they belong to.
+    pub(crate) fn climb(&self, no: RowNo) -> Option<RowNo> {
+        self.walk(no).into_iter().find(|no| self.row(*no).kind().is_turn())
+    }
+
+    /// The row older agents resume from: the newest of any kind, the first of equals (measured on 2.1.31, 2.1.100).
+    pub(crate) fn newest_row(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
+        let mut newest: Option<(i64, RowNo)> = None;
+        for no in self.numbers() {
+            let row = self.row(no);
+            let counts = self.is_main(no)
+                || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no);
+            let at = time(no);
+            if counts && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
+                newest = Some((at, no));
+            }
+        }
+        newest.map(|(_, no)| no)
+    }
+
+    /// The walk and what newer agents put beside it: the other rows of its replies and their tool results (B10).
+    pub(crate) fn request(&self, walk: &[RowNo]) -> RowSet {
+        let mut set = RowSet::with_capacity(self.parent.len());
+        let mut replies: Vec<u32> = Vec::new();
+        for no in walk {
+            set.insert(*no);
+            let row = self.row(*no);
+            if row.kind() == Kind::Assistant && row.reply() != 0 {
+                replies.push(row.reply());
+            }
+        }
+        replies.sort_unstable();
+        replies.dedup();
+        let of_walk = |no: RowNo| {
+            let row = self.row(no);
+            row.kind() == Kind::Assistant && replies.binary_search(&row.reply()).is_ok()
+        };
+        for no in self.numbers() {
+            if self.is_main(no) && of_walk(no) {
+                set.insert(no);
+            }
+        }
+        for no in self.numbers() {
+            let parent = self.parent[no as usize];
+            if self.is_main(no) && self.row(no).is(Flags::HAS_RESULT) && parent != NONE && of_walk(parent) {
+                set.insert(no);
+            }
+        }
+        set
+    }
+
+    /// Whether this is a tool call that was never answered: agents drop such a row, or answer it themselves.
+    pub(crate) fn is_open_call(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        row.kind() == Kind::Assistant
+            && row.is(Flags::HAS_CALL)
+            && !self.index.tools_of(no).iter().any(|call| self.answered(call.id))
+    }
+
+    /// Whether some row of the main conversation has a result of this call.
+    pub(crate) fn answered(&self, id: u64) -> bool {
+        self.results_of(id).any(|row| self.is_main(row))
+    }
+
+    /// The rows with a result of this call, in file order.
+    pub(crate) fn results_of(&self, id: u64) -> impl Iterator<Item = RowNo> + '_ {
+        let start = self.results.partition_point(|(call, _)| *call < id);
+        self.results[start..].iter().take_while(move |(call, _)| *call == id).map(|(_, row)| *row)
+    }
+}
