@@ -1,5 +1,7 @@
 //! Discovery against real folders: what is found, and what is reported instead of being passed over.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
