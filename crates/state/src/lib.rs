@@ -1,1 +1,13 @@
 //! What rekindle remembers, and the only way anything is written.
+//!
+//! **Only [`durable`] writes files.** Everything else in the project goes through it.
+
+pub mod config;
+mod dir;
+pub mod durable;
+pub mod file_cache;
+pub mod journal;
+pub mod lock;
+pub mod record;
+
+pub use dir::{StateDir, StateDirError};

@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+
+use super::ConfigDir;
+use crate::SessionId;
+
+/// One place where a conversation's transcript is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptFile {
+    /// The configuration directory it belongs to.
+    pub config: ConfigDir,
+    /// Its id: the file's stem.
+    pub session: SessionId,
+    /// The transcript.
+    pub path: PathBuf,
+}
+
+/// Why a session could not be looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The beginning of several ids.
+    #[error("tell which session {prefix:?} means: {} begin with it", ids.len())]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// The ids that begin with it.
+        ids: Vec<SessionId>,
+    },
+    /// A folder could not be listed, so the session may be there.
+    #[error("list {}", path.display())]
+    Unreadable {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Every place of the session with this id, or with the only id that begins with it.
+///
+/// Several places mean several configuration directories, or copies of a moved project: the caller decides.
+pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFile>, FindError> {
+    let mut exact = Vec::new();
+    let mut begins = Vec::new();
+    for config in configs {
+        for folder in list(&config.projects(), |kind| !kind.is_file())? {
+            for path in list(&folder, |kind| !kind.is_dir())? {
+                let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+                let Some(session) = name.strip_suffix(".jsonl").and_then(|stem| SessionId::new(stem).ok())
+                else {
+                    continue;
+                };
+                if session.as_str().starts_with(id) {
+                    let whole = session.as_str() == id;
+                    let file = TranscriptFile { config: config.clone(), session, path };
+                    if whole { &mut exact } else { &mut begins }.push(file);
+                }
+            }
+        }
+    }
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let mut ids: Vec<SessionId> = begins.iter().map(|file| file.session.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    if ids.len() > 1 { Err(FindError::Ambiguous { prefix: id.to_owned(), ids }) } else { Ok(begins) }
+}
+
+fn list(
+    folder: &std::path::Path,
+    wanted: impl Fn(std::fs::FileType) -> bool,
+) -> Result<Vec<PathBuf>, FindError> {
+    use std::io::ErrorKind;
+    let unreadable = |source| FindError::Unreadable { path: folder.to_path_buf(), source };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(vec![]);
+        }
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(unreadable)?;
+        if entry.file_type().is_ok_and(&wanted) {
+            paths.push(entry.path());
+        }
+    }
+    Ok(paths)
+}

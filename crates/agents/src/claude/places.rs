@@ -1,0 +1,103 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One configuration directory of the agent (`CLAUDE_CONFIG_DIR`, by default `~/.claude`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConfigDir(Arc<Path>);
+
+impl ConfigDir {
+    /// Takes a path as it is; nothing is looked up.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self(Arc::from(path.as_ref()))
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the transcripts of all projects are.
+    pub fn projects(&self) -> PathBuf {
+        self.0.join("projects")
+    }
+
+    /// The prompts of all sessions, one row each.
+    pub fn history(&self) -> PathBuf {
+        self.0.join("history.jsonl")
+    }
+
+    /// Where an agent registers itself while it runs, as `<pid>.json`.
+    pub fn sessions(&self) -> PathBuf {
+        self.0.join("sessions")
+    }
+}
+
+/// The configuration directories to look at.
+///
+/// A given `CLAUDE_CONFIG_DIR` means only that one, as it does to the agent; otherwise `~/.claude` and those that
+/// slots and session records name. Two spellings of one directory count once.
+pub fn config_dirs(
+    claude_config_dir: Option<&Path>,
+    home: Option<&Path>,
+    extra: &[PathBuf],
+) -> Vec<ConfigDir> {
+    let wanted: Vec<PathBuf> = match claude_config_dir {
+        // The agent treats an empty variable as unset.
+        Some(only) if !only.as_os_str().is_empty() => vec![only.to_path_buf()],
+        _ => home.map(|home| home.join(".claude")).into_iter().chain(extra.iter().cloned()).collect(),
+    };
+    let mut seen = Vec::new();
+    let mut dirs = Vec::new();
+    for path in wanted {
+        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if !seen.contains(&real) {
+            seen.push(real);
+            dirs.push(ConfigDir::new(path));
+        }
+    }
+    dirs
+}
+
+// Longer slugs are cut here and get a hash appended (DAMAGE.md, "Format facts").
+const LONGEST_SLUG: usize = 200;
+
+/// The folder name the agent gives to a working directory: lossy, so the `cwd` inside the rows is the truth.
+///
+/// `None` above 200 characters: the agent cuts those and appends a hash that is not documented, so such a folder is
+/// found by listing, never by computing its name.
+pub fn slug(cwd: &str) -> Option<String> {
+    let slug: String = cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    (slug.len() <= LONGEST_SLUG).then_some(slug)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_means_only_that_directory() {
+        let extra = [PathBuf::from("/slots/2")];
+        let only = config_dirs(Some(Path::new("/c")), Some(Path::new("/home/u")), &extra);
+        assert_eq!(only, [ConfigDir::new("/c")]);
+        let all = config_dirs(None, Some(Path::new("/home/u")), &extra);
+        assert_eq!(all, [ConfigDir::new("/home/u/.claude"), ConfigDir::new("/slots/2")]);
+        let unset = config_dirs(Some(Path::new("")), Some(Path::new("/home/u")), &[]);
+        assert_eq!(unset, [ConfigDir::new("/home/u/.claude")]);
+    }
+
+    #[test]
+    fn two_spellings_of_one_directory_count_once() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".claude")).unwrap();
+        std::os::unix::fs::symlink(home.path().join(".claude"), home.path().join("link")).unwrap();
+        let dirs = config_dirs(None, Some(home.path()), &[home.path().join("link")]);
+        assert_eq!(dirs, [ConfigDir::new(home.path().join(".claude"))]);
+    }
+
+    #[test]
+    fn slugs_as_the_agent_makes_them() {
+        assert_eq!(slug("/home/me/my_app.rs").as_deref(), Some("-home-me-my-app-rs"));
+        assert_eq!(slug("/ü").as_deref(), Some("--"));
+        assert_eq!(slug(&"x".repeat(201)), None);
+    }
+}

@@ -1,0 +1,128 @@
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::durable;
+
+/// The directory of everything rekindle remembers; proof that it exists and is ours.
+#[derive(Debug, Clone)]
+pub struct StateDir(PathBuf);
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateDirError {
+    /// Written as another user (sudo), its files would lock the owner out.
+    #[error("use {}: it belongs to user {owner}, and this is user {user}", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// The effective user.
+        user: u32,
+    },
+    /// It could not be made or looked at.
+    #[error(transparent)]
+    Io(#[from] durable::Error),
+}
+
+impl StateDir {
+    /// Opens the directory, making it (0700) where there is none.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
+        let path = path.into();
+        durable::private_dir(&path)?;
+        let meta = std::fs::metadata(&path).map_err(|e| durable::Error::new("look at", &path, e))?;
+        let user = rustix::process::geteuid().as_raw();
+        if meta.uid() != user {
+            return Err(StateDirError::NotOurs { path, owner: meta.uid(), user });
+        }
+        Ok(Self(path))
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// The mirror of conversations.
+    pub fn vault(&self) -> PathBuf {
+        self.0.join("vault")
+    }
+    /// What can be deleted at any time and comes back.
+    pub fn cache(&self) -> PathBuf {
+        self.0.join("cache")
+    }
+    /// Lock files, which are never replaced or deleted.
+    pub fn locks(&self) -> PathBuf {
+        self.0.join("locks")
+    }
+    /// What happened, for people.
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl")
+    }
+    /// Restarts, switches and repairs, for checking.
+    pub fn audit(&self) -> PathBuf {
+        self.0.join("audit.jsonl")
+    }
+    /// The session records.
+    pub fn session_health(&self) -> PathBuf {
+        self.0.join("session-health")
+    }
+    /// The map of panes, the registry and what is prepared for a restore.
+    pub fn instances(&self) -> PathBuf {
+        self.0.join("instances")
+    }
+    /// What hooks append, as it came.
+    pub fn spool(&self) -> PathBuf {
+        self.0.join("spool")
+    }
+    /// What hooks leave when a lock is held past their deadline.
+    pub fn inbox(&self) -> PathBuf {
+        self.0.join("inbox")
+    }
+    /// Saves of tmux, in generations.
+    pub fn saves(&self) -> PathBuf {
+        self.0.join("saves")
+    }
+    /// Scrollback.
+    pub fn snapshots(&self) -> PathBuf {
+        self.0.join("snapshots")
+    }
+    /// Decision records, one folder per restore.
+    pub fn decisions(&self) -> PathBuf {
+        self.0.join("decisions")
+    }
+    /// Our own panes.
+    pub fn host(&self) -> PathBuf {
+        self.0.join("host")
+    }
+    /// Logs of what runs unseen.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn is_made_private() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDir::open(root.path().join("a/b")).unwrap();
+        let mode = std::fs::metadata(state.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn another_users_state_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        // Only root can make a directory of somebody else's; elsewhere the file system's root serves.
+        let theirs = if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(root.path(), Some(12345), None).unwrap();
+            root.path()
+        } else {
+            Path::new("/")
+        };
+        let Err(StateDirError::NotOurs { .. }) = StateDir::open(theirs) else { panic!("accepted") };
+    }
+}

@@ -1,0 +1,210 @@
+//! The only module that writes.
+//!
+//! A file is replaced whole: a temporary one beside it (0600), synced, renamed, the folder synced. After a crash there
+//! is the old content or the new one. Records that grow are appended to by single writes.
+
+#![expect(clippy::disallowed_methods, reason = "this module is what the lint points to")]
+
+mod append;
+mod exchange;
+
+pub use append::{Appender, Sync, append};
+pub use exchange::{Exchanged, exchange};
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Begins the name of every temporary file, so that whoever lists a folder can pass it over.
+pub const TEMPORARY_PREFIX: &str = ".rekindle-";
+
+/// The system refused a write.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {}", path.display())]
+pub struct Error {
+    /// What was tried, as a verb.
+    pub action: &'static str,
+    /// On which path.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+impl Error {
+    /// An error of this action on this path.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_path_buf(), source }
+    }
+}
+
+fn at<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Error + 'a {
+    move |source| Error::new(action, path, source)
+}
+
+/// Replaces a file's content; readers see the old or the new one, also after a crash.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace_with(path, |out| out.write_all(bytes))
+}
+
+/// Replaces a file by what `fill` writes.
+pub fn replace_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    replace_like(path, Kept::default(), fill)
+}
+
+/// What a replaced file keeps of the one that stood there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kept {
+    /// Permission bits; 0600 where none are given.
+    pub mode: Option<u32>,
+    /// Modification time.
+    pub mtime: Option<SystemTime>,
+}
+
+impl Kept {
+    /// Mode and modification time of a file.
+    pub fn of(meta: &Metadata) -> Self {
+        Self { mode: Some(meta.permissions().mode() & 0o7777), mtime: meta.modified().ok() }
+    }
+}
+
+/// Replaces a file by what `fill` writes, with a given mode and modification time.
+pub fn replace_like(
+    path: &Path,
+    kept: Kept,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    write_beside(path, kept, fill)?.persist(path).map_err(|e| Error::new("replace", path, e.error))?;
+    sync_dir(folder_of(path))
+}
+
+/// Writes a new file; what stands there already stays and is an error.
+pub fn create_new(
+    path: &Path,
+    kept: Kept,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    write_beside(path, kept, fill)?
+        .persist_noclobber(path)
+        .map_err(|e| Error::new("create", path, e.error))?;
+    sync_dir(folder_of(path))
+}
+
+/// Writes a synced temporary file in the folder of `path`, for the caller to rename or exchange; dropped, it goes.
+pub fn write_beside(
+    path: &Path,
+    kept: Kept,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<tempfile::NamedTempFile, Error> {
+    let folder = folder_of(path);
+    let mut temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(folder)
+        .map_err(at("write into", folder))?;
+    let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file_mut());
+    fill(&mut out).and_then(|()| out.flush()).map_err(at("write", path))?;
+    drop(out);
+    set_kept(temporary.as_file(), kept).map_err(at("set mode and time of", path))?;
+    temporary.as_file().sync_all().map_err(at("sync", path))?;
+    Ok(temporary)
+}
+
+/// Copies a file byte for byte (0600, same modification time) and makes sure of the length; nothing is overwritten.
+pub fn copy_exact(source: &Path, target: &Path) -> Result<u64, Error> {
+    let mut input = File::open(source).map_err(at("open", source))?;
+    let meta = input.metadata().map_err(at("look at", source))?;
+    let kept = Kept { mode: None, mtime: meta.modified().ok() };
+    let mut copied = 0;
+    create_new(target, kept, |out| {
+        // Only as far as it was long at the start: an agent may be appending.
+        copied = io::copy(&mut (&mut input).take(meta.len()), out)?;
+        if copied == meta.len() {
+            Ok(())
+        } else {
+            Err(io::Error::other("the file shrank while it was copied"))
+        }
+    })?;
+    let written = fs::metadata(target).map_err(at("look at", target))?.len();
+    if written != copied {
+        return Err(Error::new("copy to", target, io::Error::other("the copy has another length")));
+    }
+    Ok(copied)
+}
+
+/// Makes a folder and those above it, 0700 where they are new.
+pub fn private_dir(path: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("make", path))
+}
+
+/// Removes a file; one that is gone already is fine.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_dir(folder_of(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::new("remove", path, error)),
+    }
+}
+
+/// Removes a folder with all that is in it; one that is gone already is fine.
+pub fn remove_tree(path: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(path) {
+        Ok(()) => sync_dir(folder_of(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::new("remove", path, error)),
+    }
+}
+
+/// Moves a file or folder within a file system and syncs both folders.
+pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(from, to).map_err(at("move", from))?;
+    sync_dir(folder_of(to))?;
+    sync_dir(folder_of(from))
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_dir(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(at("sync", path))
+}
+
+/// Makes everything on the file system of `path` durable at once: cheaper than thousands of single syncs.
+pub fn sync_filesystem(path: &Path) -> Result<(), Error> {
+    let folder = File::open(path).map_err(at("open", path))?;
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&folder).map_err(|e| Error::new("sync the file system of", path, e.into()))?;
+    #[cfg(not(target_os = "linux"))]
+    folder.sync_all().map_err(at("sync", path))?;
+    Ok(())
+}
+
+/// Gives a file mode and modification time; neither changes its content.
+pub fn set_like(path: &Path, kept: Kept) -> Result<(), Error> {
+    let file = OpenOptions::new().read(true).open(path).map_err(at("open", path))?;
+    set_kept(&file, kept).map_err(at("set mode and time of", path))
+}
+
+fn set_kept(file: &File, kept: Kept) -> io::Result<()> {
+    if let Some(mode) = kept.mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    match kept.mtime {
+        Some(mtime) => file.set_modified(mtime),
+        None => Ok(()),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn open_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests;
