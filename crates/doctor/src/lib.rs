@@ -1,1 +1,26 @@
-//! Acts on a repair plan: owner, copy, swap, late rows, undo.
+//! Acts on what `transcript` plans: looks for an owner, keeps a copy, swaps the file, carries over late rows, and can
+//! take it all back.
+//!
+//! **No conversation is changed without a verified copy**, and none while somebody owns it or that is unknown.
+
+mod as_copy;
+mod backup;
+mod clinic;
+mod error;
+mod examine;
+mod put_back;
+mod repair;
+mod space;
+mod swap;
+mod target;
+mod undo;
+
+pub use as_copy::{Copied, CopyOptions};
+pub use backup::{Backup, RepairRecord, RepairState};
+pub use clinic::Clinic;
+pub use error::{Error, Refusal};
+pub use examine::{ScanAll, SessionScan};
+pub use put_back::PutBack;
+pub use repair::{RepairOptions, RepairOutcome, RepairStatus};
+pub use target::{Target, TargetError};
+pub use undo::Undone;

@@ -119,13 +119,20 @@ impl Facts {
     }
 
     fn clear(&mut self) {
-        let (mut blocks, mut pictures) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.pictures));
+        let (mut blocks, mut pictures) =
+            (std::mem::take(&mut self.blocks), std::mem::take(&mut self.pictures));
         blocks.clear();
         pictures.clear();
         *self = Facts { blocks, pictures, ..Facts::default() };
     }
 
-    fn member(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8], key: &[u8], has_type: &mut bool) -> Option<()> {
+    fn member(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        bytes: &[u8],
+        key: &[u8],
+        has_type: &mut bool,
+    ) -> Option<()> {
         match key {
             b"type" => {
                 let kind = text(cursor)?;
@@ -242,7 +249,8 @@ impl Facts {
     }
 
     fn block(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<()> {
-        let (mut kind, mut id, mut of, mut said, mut thought, mut signature) = (None, None, None, None, None, None);
+        let (mut kind, mut id, mut of, mut said, mut thought, mut signature) =
+            (None, None, None, None, None, None);
         let mut input_is_object = false;
         cursor.object(|cursor, key| {
             match key.raw(bytes) {

@@ -16,8 +16,10 @@ impl Picture {
     /// Looks at the beginning of base64 data.
     pub(crate) fn read(base64: &[u8]) -> Picture {
         let head = decode(&base64[..base64.len().min(64)]);
-        let big = |at: usize| head.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-        let small = |at: usize| head.get(at..at + 2).map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])));
+        let big =
+            |at: usize| head.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
+        let small =
+            |at: usize| head.get(at..at + 2).map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])));
         if head.starts_with(b"\x89PNG") {
             Picture::Side(big(16).max(big(20)))
         } else if head.starts_with(b"GIF8") {
@@ -45,7 +47,8 @@ fn jpeg_side(bytes: &[u8]) -> u32 {
     while let Some(&[0xff, marker, high, low]) = bytes.get(at..at + 4).and_then(|b| b.first_chunk()) {
         let is_frame = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
         if is_frame {
-            let side = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u32::from(u16::from_be_bytes([b[0], b[1]])));
+            let side =
+                |at: usize| bytes.get(at..at + 2).map_or(0, |b| u32::from(u16::from_be_bytes([b[0], b[1]])));
             return side(at + 5).max(side(at + 7));
         }
         at += 2 + usize::from(u16::from_be_bytes([high, low]));
@@ -83,7 +86,10 @@ mod tests {
     #[test]
     fn knows_pictures_from_pages() {
         // 1×1 GIF, a PNG header of 3000×20, and a page saved as a picture.
-        assert_eq!(Picture::read(b"R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"), Picture::Side(1));
+        assert_eq!(
+            Picture::read(b"R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"),
+            Picture::Side(1)
+        );
         assert_eq!(Picture::read(b"iVBORw0KGgoAAAANSUhEUgAAC7gAAAAUCAYAAAA="), Picture::Side(3000));
         assert_eq!(Picture::read(b"PCFkb2N0eXBlIGh0bWw+"), Picture::None);
         assert_eq!(Picture::read(b""), Picture::None);

@@ -3,7 +3,9 @@
 //! Pure: bytes and paths in, values out; no clock, no environment, nothing is written. **Damage is data**: a broken
 //! transcript is a [`Scan`] with findings; an error means that the machine failed us.
 
+mod branches;
 mod class;
+mod conversation;
 mod facts;
 mod flags;
 mod image;
@@ -16,10 +18,13 @@ mod reach;
 mod salvage;
 mod scan;
 mod source;
+mod spoken;
 mod time;
 mod tree;
 
+pub use branches::{Branch, BranchKind};
 pub use class::{Class, Recipe};
+pub use conversation::{Speaker, Utterance};
 pub use lines::Buffer;
 pub use plan::{Change, Finding, Plan, Reject};
 pub use reach::Loss;

@@ -82,7 +82,8 @@ mod tests {
             offset += line.len() as u64;
         }
         let mut got = Vec::new();
-        let size = for_each(input, &mut Buffer::default(), |l| got.push((l.offset, l.bytes.to_vec(), l.ended)));
+        let size =
+            for_each(input, &mut Buffer::default(), |l| got.push((l.offset, l.bytes.to_vec(), l.ended)));
         assert_eq!(size.unwrap(), input.len() as u64);
         assert!(got == expect, "{} lines for {}", got.len(), expect.len());
     }

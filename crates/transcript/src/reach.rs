@@ -37,7 +37,10 @@ impl Loss {
         }
         let is_prompt = |no: RowNo| {
             let row = &index.rows[no as usize];
-            row.kind() == Kind::User && row.is(Flags::SAYS) && !row.is(Flags::META) && !row.is(Flags::HAS_RESULT)
+            row.kind() == Kind::User
+                && row.is(Flags::SAYS)
+                && !row.is(Flags::META)
+                && !row.is(Flags::HAS_RESULT)
         };
         let prompts: Vec<RowNo> = mended.iter().copied().filter(|no| is_prompt(*no)).collect();
         let lost = |reached: &RowSet| prompts.iter().filter(|no| !reached.contains(**no)).count() as u64;
@@ -54,7 +57,8 @@ impl Loss {
 /// Where 2.1.325 resumes; nothing where it would not find the conversation.
 fn newer_leaf(tree: &Tree<'_>) -> Option<RowNo> {
     let last = tree.last_row()?;
-    let named = tree.index.checkpoint.and_then(|checkpoint| checkpoint.leaf).and_then(|id| tree.index.find(id));
+    let named =
+        tree.index.checkpoint.and_then(|checkpoint| checkpoint.leaf).and_then(|id| tree.index.find(id));
     let leaf = match named.filter(|named| tree.is_main(*named)) {
         Some(named) if !tree.descends(last, named) => named,
         _ => last,

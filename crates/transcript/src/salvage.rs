@@ -41,7 +41,8 @@ pub(crate) fn salvage(line: &[u8], session: Option<&str>, facts: &mut Facts) -> 
         }
         if line[at] == b'{'
             && let Some(length) = row_at(&line[at..], &mut budget)
-            && (torn.is_none() || stands_alone(line, at + length) && is_ours(line, at..at + length, session, facts))
+            && (torn.is_none()
+                || stands_alone(line, at + length) && is_ours(line, at..at + length, session, facts))
         {
             if let Some(start) = torn.take() {
                 push_reject(&mut pieces, line, start..at);
@@ -138,14 +139,21 @@ mod tests {
         );
         check(
             "{\"message\":{\"type\":\"x\",\"sessionId\":\"s\"},\"to\0\0\0{\"type\":\"user\",\"sessionId\":\"s\"}",
-            &["x{\"message\":{\"type\":\"x\",\"sessionId\":\"s\"},\"to", ".000", "R{\"type\":\"user\",\"sessionId\":\"s\"}"],
+            &[
+                "x{\"message\":{\"type\":\"x\",\"sessionId\":\"s\"},\"to",
+                ".000",
+                "R{\"type\":\"user\",\"sessionId\":\"s\"}",
+            ],
         );
     }
 
     #[test]
     fn a_nested_object_is_no_row() {
         check(r#"{"message":{"type":"x","sessionId":"s"}"#, &[r#"x{"message":{"type":"x","sessionId":"s"}"#]);
-        check(r#"{"torn":{"type":"user","sessionId":"other"}"#, &[r#"x{"torn":{"type":"user","sessionId":"other"}"#]);
+        check(
+            r#"{"torn":{"type":"user","sessionId":"other"}"#,
+            &[r#"x{"torn":{"type":"user","sessionId":"other"}"#],
+        );
     }
 
     #[test]

@@ -102,12 +102,23 @@ impl Transcript<File> {
         let fallback_time = fallback_time - i64::try_from(index.rows.len()).unwrap_or_default();
         Ok(Transcript { index, source: file, name, fallback_time, subagents })
     }
+
+    /// The file it was read from.
+    pub fn file(&self) -> &File {
+        &self.source
+    }
+
+    /// The file it was read from, for whoever goes on with it.
+    pub fn into_file(self) -> File {
+        self.source
+    }
 }
 
 impl<'a> Transcript<&'a [u8]> {
     /// Reads bytes in memory.
     pub fn of(bytes: &'a [u8], name: Option<&str>) -> Transcript<&'a [u8]> {
-        let index = Index::read(bytes, name.filter(|name| is_uuid(name)), &mut Buffer::default()).unwrap_or_default();
+        let index =
+            Index::read(bytes, name.filter(|name| is_uuid(name)), &mut Buffer::default()).unwrap_or_default();
         Transcript { index, source: bytes, name: name.map(str::to_owned), fallback_time: 0, subagents: None }
     }
 }
@@ -120,10 +131,12 @@ impl<S: AsSource> Transcript<S> {
 
     /// As [`Transcript::examine`], with the branch that ends at this row made the live one.
     pub(crate) fn examine_branch(&self, branch: Option<RowNo>) -> io::Result<(Scan, Plan)> {
-        let in_subagents = |ids: &[u128]| self.subagents.as_deref().map_or(Vec::new(), |dir| subagent_ids(dir, ids));
+        let in_subagents =
+            |ids: &[u128]| self.subagents.as_deref().map_or(Vec::new(), |dir| subagent_ids(dir, ids));
         let options = Options { fallback_time: self.fallback_time, in_subagents: &in_subagents, branch };
         let (mut plan, shape) = mend::plan(&self.index, self.source.as_source(), &options)?;
-        let loss = if plan.findings.is_empty() { Loss::default() } else { Loss::of(&self.index, &shape.walk) };
+        let loss =
+            if plan.findings.is_empty() { Loss::default() } else { Loss::of(&self.index, &shape.walk) };
         for finding in &mut plan.findings {
             finding.loses = loses(finding.class, loss);
         }
@@ -161,14 +174,20 @@ impl<S: AsSource> Transcript<S> {
         let tree = Tree::new(&self.index);
         let last = tree.numbers().rev().find(|no| {
             let row = tree.row(*no);
-            row.uuid != 0 && !row.is(Flags::SIDECHAIN) && (row.kind().in_tree() || row.kind() == Kind::Progress)
+            row.uuid != 0
+                && !row.is(Flags::SIDECHAIN)
+                && (row.kind().in_tree() || row.kind() == Kind::Progress)
         });
         last.map_or(0, |last| tree.walk(last).len() as u64)
     }
 
     fn orphan_count(&self) -> u64 {
         let kinds = |no: RowNo| self.index.rows[no as usize].kind();
-        self.index.dangling.iter().filter(|(no, _)| kinds(*no).in_tree() || kinds(*no) == Kind::Progress).count() as u64
+        self.index
+            .dangling
+            .iter()
+            .filter(|(no, _)| kinds(*no).in_tree() || kinds(*no) == Kind::Progress)
+            .count() as u64
     }
 
     /// What is worth knowing though no repair changes it.
@@ -178,7 +197,13 @@ impl<S: AsSource> Transcript<S> {
         let mut note = |class: Class, rows: Vec<u64>, repair: &str| {
             let count = rows.len() as u64;
             let rows = rows.into_iter().take(100).collect();
-            notes.push(Finding { class, rows, count, loses: "nothing".to_owned(), repair: repair.to_owned() });
+            notes.push(Finding {
+                class,
+                rows,
+                count,
+                loses: "nothing".to_owned(),
+                repair: repair.to_owned(),
+            });
         };
         let rows = || self.index.rows.iter().zip(1u64..);
         let junk: Vec<u64> = rows().filter(|(row, _)| row.len > JUNK).map(|(_, no)| no).collect();
@@ -189,7 +214,8 @@ impl<S: AsSource> Transcript<S> {
         if !turns && !self.index.rows.is_empty() {
             note(Class::A6, vec![1], "the vault's copy is put back, where there is one");
         }
-        if let (Some(name), Some(inner)) = (self.name.as_deref().filter(|name| is_uuid(name)), &self.index.session)
+        if let (Some(name), Some(inner)) =
+            (self.name.as_deref().filter(|name| is_uuid(name)), &self.index.session)
             && name != inner
             && rows().all(|(row, _)| row.uuid == 0 || row.is(Flags::FOREIGN_SESSION))
         {
@@ -207,7 +233,9 @@ fn loses(class: Class, loss: Loss) -> String {
         Class::A2 | Class::A3 | Class::A4 => "the rows on that line; on some agents all behind it".to_owned(),
         Class::A8 => "the whole conversation on older agents".to_owned(),
         Class::A9 | Class::C1 | Class::C2 | Class::C3 | Class::C4 => every_turn.to_owned(),
-        Class::C5 | Class::C6 | Class::C7 | Class::C8 | Class::C9 | Class::C10 | Class::C11 => every_turn.to_owned(),
+        Class::C5 | Class::C6 | Class::C7 | Class::C8 | Class::C9 | Class::C10 | Class::C11 => {
+            every_turn.to_owned()
+        }
         Class::A10 => "the first row on some agents".to_owned(),
         Class::A11 => "nothing but space".to_owned(),
         _ if loss.older.max(loss.newer) == 0 => "no prompt today".to_owned(),
@@ -303,4 +331,3 @@ pub fn repair_bytes(bytes: &[u8], name: Option<&str>) -> io::Result<(Vec<u8>, Ve
 /// One round mends nearly everything; what a round uncovers (a row that was torn off gets an id, then a place)
 /// takes another. More means that two recipes disagree, and the repair is refused.
 pub const MOST_ROUNDS: usize = 6;
-

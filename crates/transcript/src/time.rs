@@ -84,7 +84,12 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        for text in ["2026-11-15T09:17:45.238Z", "1970-01-01T00:00:00.000Z", "2024-02-29T23:59:59.999Z", "0001-03-01T00:00:00.001Z"] {
+        for text in [
+            "2026-11-15T09:17:45.238Z",
+            "1970-01-01T00:00:00.000Z",
+            "2024-02-29T23:59:59.999Z",
+            "0001-03-01T00:00:00.001Z",
+        ] {
             assert_eq!(parse(text.as_bytes()).map(format).as_deref(), Some(text));
         }
     }
@@ -98,7 +103,14 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_date() {
-        for text in ["", "garbage", "2026-13-01T00:00:00Z", "2026-11-15", "2026-11-15T09:17:45", "2026-11-15T09:17:45.Z"] {
+        for text in [
+            "",
+            "garbage",
+            "2026-13-01T00:00:00Z",
+            "2026-11-15",
+            "2026-11-15T09:17:45",
+            "2026-11-15T09:17:45.Z",
+        ] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
         }
     }

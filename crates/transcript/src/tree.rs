@@ -130,6 +130,49 @@ impl<'a> Tree<'a> {
         self.numbers().rev().find(|no| self.is_main(*no) && self.row(*no).kind() != Kind::System)
     }
 
+    /// The last row in file order that descends from this one, or itself.
+    pub(crate) fn last_descendant(&self, no: RowNo) -> RowNo {
+        let later = (no + 1..self.numbers().end).rev();
+        let mut speaking =
+            later.filter(|later| self.is_main(*later) && self.row(*later).kind() != Kind::System);
+        speaking.find(|later| self.descends(*later, no)).unwrap_or(no)
+    }
+
+    /// The row a resume should end at: the checkpoint where the newest row is on its branch too (then every agent
+    /// resumes there), else the last row of the file.
+    pub(crate) fn live_end(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
+        let last = self.last_row()?;
+        let Some(named) = self.other_checkpoint(last) else { return Some(last) };
+        let newest = self.newest_row(time);
+        let agree =
+            newest.is_some_and(|newest| self.descends(newest, named) || self.shares_reply(newest, named));
+        Some(if agree { self.last_descendant(named) } else { last })
+    }
+
+    /// The row a checkpoint names, where that is not on the way to `last`.
+    pub(crate) fn other_checkpoint(&self, last: RowNo) -> Option<RowNo> {
+        let named = self.index.find(self.index.checkpoint?.leaf?)?;
+        let elsewhere = self.is_main(named)
+            && !self.descends(last, named)
+            && !self.shares_reply(last, named)
+            && self.climb(named).is_some();
+        elsewhere.then_some(named)
+    }
+
+    /// Whether two rows are parts of one reply, or results of its calls.
+    pub(crate) fn shares_reply(&self, a: RowNo, b: RowNo) -> bool {
+        let reply = |no: RowNo| {
+            let row = self.row(no);
+            let parent = self.index.row_at(self.parent[no as usize]);
+            match row.kind() {
+                Kind::Assistant => row.reply(),
+                _ if row.is(Flags::HAS_RESULT) => parent.map_or(0, |parent| parent.reply()),
+                _ => 0,
+            }
+        };
+        reply(a) != 0 && reply(a) == reply(b)
+    }
+
     /// Climbs over attachments and system rows to the turn they belong to.
     pub(crate) fn climb(&self, no: RowNo) -> Option<RowNo> {
         self.walk(no).into_iter().find(|no| self.row(*no).kind().is_turn())
@@ -141,7 +184,10 @@ impl<'a> Tree<'a> {
         for no in self.numbers() {
             let row = self.row(no);
             let counts = self.is_main(no)
-                || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no);
+                || row.kind() == Kind::Progress
+                    && row.uuid != 0
+                    && !row.is(Flags::SIDECHAIN)
+                    && !self.gone.contains(no);
             let at = time(no);
             if counts && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
                 newest = Some((at, no));

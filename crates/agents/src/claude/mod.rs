@@ -1,9 +1,13 @@
-//! Claude Code: where its files are.
+//! Claude Code: where its files are, and who is writing them.
 
 mod find;
+mod owner;
 mod places;
+mod process;
+mod registry;
 mod walk;
 
 pub use find::{FindError, TranscriptFile, find_session};
+pub use owner::{Holder, Owner, Owners};
 pub use places::{ConfigDir, config_dirs, slug};
 pub use walk::{Kind, Root, Source, Trouble, TroubleKind, Walk, walk};

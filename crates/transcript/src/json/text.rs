@@ -25,8 +25,7 @@ pub(crate) fn decode(raw: &[u8]) -> Cow<'_, str> {
         rest = &rest[slash + used..];
     }
     out.push_str(&String::from_utf8_lossy(rest));
-    out
-        .into()
+    out.into()
 }
 
 /// The character an escape stands for, and how many bytes it takes.

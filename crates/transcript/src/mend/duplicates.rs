@@ -62,8 +62,12 @@ impl Mend<'_> {
             fresh = Uuid::new_v5(&MINT, fresh.as_bytes());
         }
         self.edit(no).uuid = Some((Class::B6, fresh.as_u128()));
-        let children: Vec<RowNo> =
-            self.tree.numbers().skip_while(|later| *later <= no).filter(|c| self.tree.parent[*c as usize] == first).collect();
+        let children: Vec<RowNo> = self
+            .tree
+            .numbers()
+            .skip_while(|later| *later <= no)
+            .filter(|c| self.tree.parent[*c as usize] == first)
+            .collect();
         for child in children {
             self.set_parent(child, Some(no), Class::B6);
         }

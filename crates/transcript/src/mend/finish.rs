@@ -79,11 +79,13 @@ impl Mend<'_> {
                 row,
                 what: "line".to_owned(),
                 before: Some(format!("{} bytes", line.len)),
-                after: Some(match line.pieces.iter().filter(|piece| matches!(piece, Piece::Row(_))).count() {
-                    0 => "nothing".to_owned(),
-                    1 => "1 row".to_owned(),
-                    rows => format!("{rows} rows"),
-                }),
+                after: Some(
+                    match line.pieces.iter().filter(|piece| matches!(piece, Piece::Row(_))).count() {
+                        0 => "nothing".to_owned(),
+                        1 => "1 row".to_owned(),
+                        rows => format!("{rows} rows"),
+                    },
+                ),
             });
             plan.splices.push(Splice { range: line.offset..end, with });
         }
@@ -191,7 +193,9 @@ impl Mend<'_> {
             && let Some(Mended::Row(new)) = edit.fixes.apply(&row)
             && new != row
         {
-            let value = |row: &[u8]| Outline::parse(row).and_then(|o| o.get("message").map(|v| row[v.range.clone()].to_vec()));
+            let value = |row: &[u8]| {
+                Outline::parse(row).and_then(|o| o.get("message").map(|v| row[v.range.clone()].to_vec()))
+            };
             let (before, after) = (value(&row).map(|v| short(&v)), value(&new).map(|v| short(&v)));
             changes.push(Change { class, row: u64::from(no) + 1, what: "message".to_owned(), before, after });
             row = new;

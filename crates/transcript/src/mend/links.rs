@@ -62,7 +62,9 @@ impl Mend<'_> {
             .iter()
             .copied()
             .filter(|(no, _)| !self.tree.gone.contains(*no) && self.tree.parent[*no as usize] == NONE)
-            .filter(|(no, _)| self.tree.row(*no).kind().in_tree() || self.tree.row(*no).kind() == Kind::Progress)
+            .filter(|(no, _)| {
+                self.tree.row(*no).kind().in_tree() || self.tree.row(*no).kind() == Kind::Progress
+            })
             .collect();
         if dangling.is_empty() {
             return;
@@ -115,7 +117,7 @@ impl Mend<'_> {
     /// B12, B9: the walk ends at a row that is no beginning.
     fn false_roots(&mut self) {
         // Each round moves the root at least one row towards the beginning of the file.
-        while let Some(root) = self.tree.last_row().and_then(|leaf| self.tree.walk(leaf).last().copied()) {
+        while let Some(root) = self.live_end().and_then(|end| self.tree.walk(end).last().copied()) {
             if !self.is_false_root(root) {
                 return;
             }
@@ -146,10 +148,13 @@ impl Mend<'_> {
         let segment = self.tree.segment(no);
         let first = if segment == NONE { 0 } else { segment };
         let fits = |candidate: RowNo| {
-            (first..no).contains(&candidate) && self.tree.is_main(candidate) && !self.tree.descends(candidate, no)
+            (first..no).contains(&candidate)
+                && self.tree.is_main(candidate)
+                && !self.tree.descends(candidate, no)
         };
         if row.is(Flags::HAS_RESULT)
-            && let Some(result) = self.tree.index.tools_of(no).iter().find(|tool| tool.role == ToolRole::Result)
+            && let Some(result) =
+                self.tree.index.tools_of(no).iter().find(|tool| tool.role == ToolRole::Result)
         {
             let call = self
                 .tree

@@ -63,7 +63,11 @@ impl Fixes {
                         if !self.keep_turn {
                             return Some(Mended::Emptied);
                         }
-                        row = splice(&row, content.range.clone(), br#"[{"type":"text","text":"(no content)"}]"#);
+                        row = splice(
+                            &row,
+                            content.range.clone(),
+                            br#"[{"type":"text","text":"(no content)"}]"#,
+                        );
                     }
                     Blocks::Changed(blocks) => {
                         let mut array = Vec::from(b"[");

@@ -109,7 +109,7 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
     mend.times();
     mend.links()?;
     mend.stranded();
-    let leaf = mend.leaf();
+    let leaf = mend.leaf()?;
     mend.request(leaf)?;
     mend.finish(leaf)
 }
@@ -155,8 +155,11 @@ impl Mend<'_> {
         }
         self.dropped.insert(no, class);
         let parent = self.tree.parent[no as usize];
-        let children: Vec<RowNo> =
-            self.tree.numbers().filter(|child| self.tree.parent[*child as usize] == no && *child != no).collect();
+        let children: Vec<RowNo> = self
+            .tree
+            .numbers()
+            .filter(|child| self.tree.parent[*child as usize] == no && *child != no)
+            .collect();
         for child in children {
             self.set_parent(child, (parent != NONE && parent != child).then_some(parent), class);
         }

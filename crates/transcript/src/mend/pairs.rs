@@ -89,7 +89,9 @@ impl Mend<'_> {
         let mut between = walk[result_at + 1..].iter().take_while(|no| **no != call);
         between.all(|no| {
             let row = self.tree.row(*no);
-            !row.kind().is_turn() || row.is(Flags::HAS_RESULT) || row.kind() == Kind::Assistant && row.reply() == reply
+            !row.kind().is_turn()
+                || row.is(Flags::HAS_RESULT)
+                || row.kind() == Kind::Assistant && row.reply() == reply
         })
     }
 
@@ -120,7 +122,8 @@ impl Mend<'_> {
             let id = self.add_result(*no, &open)?;
             // The next row of the walk follows the result, unless it is another part of the same reply.
             if let Some(next) = at.checked_sub(1).map(|at| walk[at])
-                && !(self.tree.row(next).kind() == Kind::Assistant && self.tree.row(next).reply() == row.reply())
+                && !(self.tree.row(next).kind() == Kind::Assistant
+                    && self.tree.row(next).reply() == row.reply())
             {
                 self.edit(next).parent = Some((Class::C1, Some(id)));
             }
@@ -180,11 +183,16 @@ impl Mend<'_> {
             }
             let reply = self.tree.row(call.row).reply();
             let between = &walk[lower + 1..upper];
-            if !between.iter().any(|no| self.tree.row(*no).kind().is_turn() && self.tree.row(*no).reply() != reply) {
+            if !between
+                .iter()
+                .any(|no| self.tree.row(*no).kind().is_turn() && self.tree.row(*no).reply() != reply)
+            {
                 continue;
             }
             // root … call, x, y, result, next … leaf becomes root … call, result, x, y, next … leaf.
-            let (Some(first), Some(last)) = (between.last().copied(), between.first().copied()) else { continue };
+            let (Some(first), Some(last)) = (between.last().copied(), between.first().copied()) else {
+                continue;
+            };
             self.found(Class::C10, result.row, "the rows between go behind the pair");
             self.set_parent(result.row, Some(call.row), Class::C10);
             self.set_parent(first, Some(result.row), Class::C10);
@@ -250,7 +258,9 @@ impl Mend<'_> {
     /// Whether the model hears this row.
     fn speaks(&self, no: RowNo) -> bool {
         let row = self.tree.row(no);
-        row.kind().is_turn() && row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT) && !row.is(Flags::API_ERROR)
+        row.kind().is_turn()
+            && row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT)
+            && !row.is(Flags::API_ERROR)
     }
 
     /// The id of the summary row a boundary expects.

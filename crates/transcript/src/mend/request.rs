@@ -124,7 +124,9 @@ impl Mend<'_> {
         // A row also holds what is not sent (`toolUseResult` repeats a picture): measure what is.
         size = 0;
         let mut facts = crate::facts::Facts::default();
-        for no in self.tree.numbers().filter(|no| request.contains(*no) && self.tree.row(*no).kind().is_turn()) {
+        for no in
+            self.tree.numbers().filter(|no| request.contains(*no) && self.tree.row(*no).kind().is_turn())
+        {
             let bytes = self.row_bytes(no)?;
             if facts.read(&bytes).is_some() {
                 size += facts.message_len as u64;

@@ -21,7 +21,7 @@ impl Mend<'_> {
     /// (a) A stop hook's summary written beside the reply and continued from; (b) an automatic "continue" hung on a
     /// stale row. Both go behind the turn that was really the last.
     fn side_steps(&mut self) {
-        let Some(leaf) = self.tree.last_row() else { return };
+        let Some(leaf) = self.live_end() else { return };
         let walk = self.tree.walk(leaf);
         for no in walk {
             let row = self.tree.row(no);
@@ -53,7 +53,7 @@ impl Mend<'_> {
     /// (c) A tool's result that arrived after the conversation had moved on, grafted on its old call: it would be
     /// the leaf, and everything said since invisible. It goes aside.
     fn late_results(&mut self) {
-        while let Some(late) = self.tree.last_row() {
+        while let Some(late) = self.live_end() {
             let row = self.tree.row(late);
             let only_results = row.kind() == Kind::User && row.is(Flags::HAS_RESULT) && !row.is(Flags::SAYS);
             if !only_results || !self.is_overtaken(late) {
@@ -66,12 +66,15 @@ impl Mend<'_> {
 
     /// Whether the user said something between the call and its result, on another branch.
     fn is_overtaken(&self, late: RowNo) -> bool {
-        let called = self.tree.index.tools_of(late).iter().filter(|tool| tool.role == ToolRole::Result).filter_map(
-            |result| {
-                let mut calls = self.tree.index.tools.iter().rev();
-                calls.find(|tool| tool.role == ToolRole::Call && tool.id == result.id).map(|tool| tool.row)
-            },
-        );
+        let called =
+            self.tree.index.tools_of(late).iter().filter(|tool| tool.role == ToolRole::Result).filter_map(
+                |result| {
+                    let mut calls = self.tree.index.tools.iter().rev();
+                    calls
+                        .find(|tool| tool.role == ToolRole::Call && tool.id == result.id)
+                        .map(|tool| tool.row)
+                },
+            );
         let Some(call) = called.min().filter(|call| *call < late) else { return false };
         (call + 1..late).any(|no| {
             let row = self.tree.row(no);

@@ -19,7 +19,12 @@ impl Mend<'_> {
         if !self.tree.numbers().any(|no| dated(no) && rows[no as usize].is(Flags::BAD_TIME)) {
             return;
         }
-        let first = self.tree.numbers().filter(|no| dated(*no)).map(|no| rows[no as usize].time).find(|t| *t != i64::MIN);
+        let first = self
+            .tree
+            .numbers()
+            .filter(|no| dated(*no))
+            .map(|no| rows[no as usize].time)
+            .find(|t| *t != i64::MIN);
         let undated = self.tree.numbers().filter(|no| dated(*no)).count();
         let mut last = match first {
             Some(time) => time - i64::try_from(undated).unwrap_or(0),

@@ -1,0 +1,123 @@
+//! Who may be writing a conversation right now.
+//!
+//! No one source tells: the registry is undocumented, missing before 2.1.100 and removed before the last rows are
+//! written; the agent holds no descriptor between appends (measured); agents that run on Node wipe their own argv
+//! (2.1.100, measured). So all are asked, and what cannot be told is [`Owner::Unknown`], never "nobody".
+
+use std::path::{Path, PathBuf};
+
+use super::process::{Process, Processes};
+use super::registry::{self, Registered};
+use super::{ConfigDir, slug};
+use crate::SessionId;
+
+/// Who owns a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// No process that could write to it.
+    Nobody,
+    /// A live process.
+    Process(Holder),
+    /// It cannot be told; nothing may be changed.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// The process that owns a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in milliseconds since 1970, where that is known.
+    pub since_ms: Option<i64>,
+    /// What shows that it is the owner.
+    pub evidence: &'static str,
+    /// The pane it says it runs in.
+    pub pane: Option<String>,
+}
+
+/// A look at everything that runs, to ask for the owners of several conversations.
+pub struct Owners {
+    processes: Processes,
+    registered: Vec<Registered>,
+    unreadable: Option<PathBuf>,
+}
+
+impl Owners {
+    /// Looks at the registries of these configuration directories and at the process table.
+    pub fn look(configs: &[ConfigDir]) -> Owners {
+        let mut registered = Vec::new();
+        let mut unreadable = None;
+        for config in configs {
+            match registry::read(config) {
+                Ok(entries) => registered.extend(entries),
+                Err(_) => unreadable = Some(config.sessions()),
+            }
+        }
+        Owners { processes: Processes::look(), registered, unreadable }
+    }
+
+    /// Who owns the conversation `session` whose transcript is at `path`.
+    pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
+        let mut unknown = self.unreadable.as_ref().map(|path| format!("{} cannot be read", path.display()));
+        for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
+            match entry.alive(&self.processes) {
+                Some(true) => return Owner::Process(entry.holder()),
+                Some(false) => {}
+                None => {
+                    unknown = Some(format!("process {} belongs to another machine or container", entry.pid));
+                }
+            }
+        }
+        let holder = |process: &Process, evidence| {
+            let (pid, since_ms) = (process.pid, process.started_ms);
+            Owner::Process(Holder { pid, since_ms, evidence, pane: None })
+        };
+        if let Some(process) =
+            self.processes.all().iter().find(|process| process.names_session(session.as_str()))
+        {
+            return holder(process, "its arguments name the session");
+        }
+        if let Some(process) = self.processes.writing(path) {
+            return holder(process, "it has the file open for writing");
+        }
+        if let Some(process) = self.silent_agent(path) {
+            return holder(
+                process,
+                "it is an agent in that directory, and the file changed since it started",
+            );
+        }
+        match unknown {
+            Some(why) => Owner::Unknown { why },
+            None if !self.processes.readable() => {
+                Owner::Unknown { why: "the process table cannot be read".to_owned() }
+            }
+            None => Owner::Nobody,
+        }
+    }
+
+    /// An agent that is in no registry and names no session (before 2.1.100), works in the conversation's
+    /// directory, and started before the file last changed: it is, or may be, the one who changed it.
+    fn silent_agent(&self, path: &Path) -> Option<&Process> {
+        let folder = path.parent()?.file_name()?.to_str()?.to_owned();
+        let projects = path.parent()?.parent()?;
+        let changed = std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
+        let changed_ms =
+            i64::try_from(changed.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()?;
+        self.processes.all().iter().find(|process| {
+            process.is_agent()
+                && !self.registered.iter().any(|entry| entry.pid == process.pid)
+                && !process.names_some_session()
+                && process.started_ms.is_none_or(|started| started <= changed_ms)
+                && process.cwd().and_then(|cwd| slug(&cwd)).is_some_and(|slug| slug == folder)
+                && process.projects().is_none_or(|theirs| same_folder(&theirs, projects))
+        })
+    }
+}
+
+fn same_folder(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    real(a) == real(b)
+}

@@ -1,0 +1,175 @@
+//! The process table, as far as it can tell whether an agent runs.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const PROC: &str = "/proc";
+
+/// Every process at one moment.
+pub struct Processes {
+    all: Vec<Process>,
+    readable: bool,
+}
+
+/// One process.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks since boot.
+    pub start_ticks: u64,
+    /// When it started, in milliseconds since 1970.
+    pub started_ms: Option<i64>,
+    arguments: Vec<String>,
+}
+
+impl Processes {
+    /// Lists the processes. Those that end meanwhile are left out; those of other users show little.
+    pub fn look() -> Processes {
+        let Ok(entries) = std::fs::read_dir(PROC) else {
+            return Processes { all: Vec::new(), readable: false };
+        };
+        let boot = boot_time_ms();
+        let own = std::process::id();
+        let mut all = Vec::new();
+        for entry in entries.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if pid != own
+                && let Some(process) = Process::read(pid, boot)
+            {
+                all.push(process);
+            }
+        }
+        // A table in which not even the first process shows is some other `/proc`.
+        let readable = Path::new(PROC).join("self/stat").exists();
+        Processes { all, readable }
+    }
+
+    /// Whether the table could be read at all.
+    pub fn readable(&self) -> bool {
+        self.readable
+    }
+
+    /// All of them, but this one.
+    pub fn all(&self) -> &[Process] {
+        &self.all
+    }
+
+    /// The process with this id.
+    pub fn get(&self, pid: u32) -> Option<&Process> {
+        self.all.iter().find(|process| process.pid == pid)
+    }
+
+    /// A process that has this file open for writing.
+    pub fn writing(&self, path: &Path) -> Option<&Process> {
+        let path = std::fs::canonicalize(path).ok()?;
+        self.all.iter().find(|process| process.is_writing(&path))
+    }
+}
+
+impl Process {
+    fn read(pid: u32, boot: Option<i64>) -> Option<Process> {
+        let folder = Path::new(PROC).join(pid.to_string());
+        let stat = std::fs::read(folder.join("stat")).ok()?;
+        // The name in parentheses may hold anything, so fields are counted from the last one.
+        let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let fields: Vec<&[u8]> = stat.get(after..)?.trim_ascii().split(|byte| *byte == b' ').collect();
+        let state = fields.first()?;
+        if matches!(state, [b'Z' | b'X']) {
+            return None; // dead, only not yet waited for
+        }
+        let start_ticks: u64 = std::str::from_utf8(fields.get(19)?).ok()?.parse().ok()?;
+        let ticks_ms = i64::try_from(start_ticks.checked_mul(1_000)? / ticks_per_second()).ok()?;
+        let cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+        let arguments =
+            cmdline.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).trim().to_owned());
+        let arguments = arguments.filter(|argument| !argument.is_empty()).collect();
+        Some(Process { pid, start_ticks, started_ms: boot.map(|boot| boot + ticks_ms), arguments })
+    }
+
+    /// Whether it looks like an agent: `claude` itself, or Node with its script.
+    pub fn is_agent(&self) -> bool {
+        let name =
+            |argument: &String| Path::new(argument).file_name().and_then(OsStr::to_str) == Some("claude");
+        self.arguments.first().is_some_and(name)
+            || self.arguments.iter().take(4).any(|argument| argument.ends_with("claude-code/cli.js"))
+    }
+
+    /// Whether its arguments tell it to resume or begin this session.
+    pub fn names_session(&self, session: &str) -> bool {
+        self.named_sessions().any(|named| named == session)
+    }
+
+    /// Whether its arguments name any session.
+    pub fn names_some_session(&self) -> bool {
+        self.named_sessions().next().is_some()
+    }
+
+    fn named_sessions(&self) -> impl Iterator<Item = &str> {
+        const FLAGS: [&str; 3] = ["--resume", "-r", "--session-id"];
+        let pairs =
+            self.arguments.windows(2).filter(|pair| FLAGS.contains(&pair[0].as_str())).map(|pair| &*pair[1]);
+        let joined = self
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.split_once('=').filter(|(flag, _)| FLAGS.contains(flag)))
+            .map(|(_, value)| value);
+        pairs.chain(joined)
+    }
+
+    /// Where it works.
+    pub fn cwd(&self) -> Option<String> {
+        self.link("cwd")?.into_os_string().into_string().ok()
+    }
+
+    /// Where it keeps its transcripts, by its environment; `None` where that cannot be read.
+    pub fn projects(&self) -> Option<PathBuf> {
+        let environment = std::fs::read(Path::new(PROC).join(self.pid.to_string()).join("environ")).ok()?;
+        let value = |name: &[u8]| {
+            let mut variables = environment.split(|byte| *byte == 0);
+            let found = variables.find_map(|variable| variable.strip_prefix(name)?.strip_prefix(b"="));
+            found.filter(|value| !value.is_empty()).map(|value| PathBuf::from(OsStr::from_bytes(value)))
+        };
+        let config =
+            value(b"CLAUDE_CONFIG_DIR").or_else(|| value(b"HOME").map(|home| home.join(".claude")))?;
+        Some(config.join("projects"))
+    }
+
+    fn is_writing(&self, path: &Path) -> bool {
+        let folder = Path::new(PROC).join(self.pid.to_string());
+        let Ok(descriptors) = std::fs::read_dir(folder.join("fd")) else { return false };
+        descriptors.flatten().any(|entry| {
+            std::fs::read_link(entry.path()).is_ok_and(|target| target == path)
+                && opened_for_writing(&folder.join("fdinfo").join(entry.file_name()))
+        })
+    }
+
+    fn link(&self, name: &str) -> Option<PathBuf> {
+        std::fs::read_link(Path::new(PROC).join(self.pid.to_string()).join(name)).ok()
+    }
+}
+
+fn opened_for_writing(fdinfo: &Path) -> bool {
+    let text = std::fs::read_to_string(fdinfo).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim).unwrap_or_default();
+    // The lowest two bits are the access mode; 0 is reading.
+    u32::from_str_radix(flags, 8).is_ok_and(|flags| flags & 0o3 != 0)
+}
+
+/// Machine and pid namespace as the agent writes them: a pid means something only inside of both.
+pub(super) fn pid_domain() -> Option<String> {
+    let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("linux:{}:{}", machine.trim(), namespace.display()))
+}
+
+fn boot_time_ms() -> Option<i64> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let seconds: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Some(seconds * 1_000)
+}
+
+fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}

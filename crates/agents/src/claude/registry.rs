@@ -1,0 +1,84 @@
+//! The agent's own registry of live sessions: `<config>/sessions/<pid>.json`.
+
+use std::io;
+
+use serde::Deserialize;
+
+use super::ConfigDir;
+use super::owner::Holder;
+use super::process::{Processes, pid_domain};
+
+/// One entry, as far as it is of use. Undocumented, so everything but the two ids is optional.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registered {
+    /// The agent's process.
+    pub pid: u32,
+    /// The conversation it is in.
+    #[serde(rename = "sessionId")]
+    pub session: String,
+    /// When it registered itself, milliseconds since 1970.
+    pub started_at: Option<i64>,
+    /// Field 22 of `/proc/<pid>/stat`; not written by 2.1.100.
+    pub proc_start: Option<String>,
+    /// Machine and pid namespace, such as `linux:<machine id>:pid:[4026531836]`.
+    pub pid_domain: Option<String>,
+    /// `session:@window.%pane` of tmux.
+    pub tmux: Option<String>,
+}
+
+/// Reads the registry; entries that cannot be understood are left out, for they name no conversation.
+///
+/// # Errors
+/// The folder is there and cannot be listed.
+pub fn read(config: &ConfigDir) -> io::Result<Vec<Registered>> {
+    let entries = match std::fs::read_dir(config.sessions()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut registered = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            registered.extend(serde_json::from_slice::<Registered>(&bytes));
+        }
+    }
+    Ok(registered)
+}
+
+/// The clock of the kernel's start times and the agent's own differ by roundings; a reused pid by more.
+const ROUNDING_MS: i64 = 2_000;
+
+impl Registered {
+    /// Whether the process that registered still runs; `None` where that cannot be told from here.
+    pub fn alive(&self, processes: &Processes) -> Option<bool> {
+        if let Some(theirs) = &self.pid_domain
+            && let Some(ours) = pid_domain()
+            && *theirs != ours
+        {
+            return None;
+        }
+        if !processes.readable() {
+            return None;
+        }
+        let Some(process) = processes.get(self.pid) else { return Some(false) };
+        match (&self.proc_start, self.started_at, process.started_ms) {
+            (Some(theirs), _, _) => Some(*theirs == process.start_ticks.to_string()),
+            // A process that started after the entry was written has the pid of one that is gone.
+            (None, Some(registered), Some(started)) => Some(started <= registered + ROUNDING_MS),
+            _ => Some(true),
+        }
+    }
+
+    /// The process behind the entry.
+    pub fn holder(&self) -> Holder {
+        Holder {
+            pid: self.pid,
+            since_ms: self.started_at,
+            evidence: "the agent's registry names it",
+            pane: self.tmux.clone(),
+        }
+    }
+}

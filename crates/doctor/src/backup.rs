@@ -1,0 +1,175 @@
+//! What a repair leaves behind: the bytes as they were, what could not stay, and a record that `undo` reads.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use state::durable::{self, Kept};
+use transcript::Plan;
+
+use crate::Error;
+
+/// The folder of one repair: `vault/backups/<session>/<stamp>/`.
+#[derive(Debug, Clone)]
+pub struct Backup {
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+/// How far a repair got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepairState {
+    /// Everything is ready; the files may or may not have changed places.
+    Intent,
+    /// Done.
+    Done,
+    /// Taken back.
+    Undone,
+}
+
+/// One file at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMark {
+    /// Inode.
+    pub ino: u64,
+    /// Length.
+    pub size: u64,
+    /// blake3 of the content, in hexadecimal.
+    pub blake3: String,
+}
+
+/// `repair.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RepairRecord {
+    /// Format version.
+    pub schema: u32,
+    /// The session.
+    pub session_id: String,
+    /// The transcript.
+    pub path: PathBuf,
+    /// When.
+    pub at: Timestamp,
+    /// The name under which the old file waits beside the new one until nobody writes to it.
+    pub aside: PathBuf,
+    /// The file before.
+    pub old: FileMark,
+    /// The file after.
+    pub new: FileMark,
+    /// How far it got.
+    pub state: RepairState,
+    /// What was wrong.
+    pub classes: Vec<String>,
+}
+
+impl RepairRecord {
+    /// The format this version writes.
+    pub const SCHEMA: u32 = 1;
+}
+
+impl Backup {
+    /// Copies the file as it is. The folder's name is the time, so that the newest is the last.
+    pub(crate) fn take(backups: &Path, session: &SessionId, file: &Path, now: Timestamp) -> Result<Backup, Error> {
+        let stamp = now.strftime("%Y%m%dT%H%M%S%.9fZ").to_string();
+        let folder = backups.join(session.as_str()).join(stamp);
+        durable::private_dir(&folder)?;
+        let backup = Backup { folder };
+        durable::copy_exact(file, &backup.transcript())?;
+        Ok(backup)
+    }
+
+    /// A backup that is there already.
+    pub(crate) fn at(folder: PathBuf) -> Backup {
+        Backup { folder }
+    }
+
+    /// The bytes as they were. No `.jsonl` name: nobody shall list or sweep it.
+    pub fn transcript(&self) -> PathBuf {
+        self.folder.join("transcript")
+    }
+
+    /// What could not stay in the file.
+    pub fn rejects(&self) -> PathBuf {
+        self.folder.join("rejects")
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.folder.join("repair.json")
+    }
+
+    pub(crate) fn write(&self, record: &RepairRecord) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec_pretty(record)?;
+        bytes.push(b'\n');
+        Ok(durable::replace(&self.record_path(), &bytes)?)
+    }
+
+    /// The record; `None` where the folder is not one of a repair.
+    pub(crate) fn record(&self) -> Option<RepairRecord> {
+        let bytes = std::fs::read(self.record_path()).ok()?;
+        serde_json::from_slice(&bytes).ok().filter(|record: &RepairRecord| record.schema <= RepairRecord::SCHEMA)
+    }
+
+    /// Keeps what a plan takes out of the file, one line of JSON before each piece.
+    pub(crate) fn keep_rejects(&self, plan: &Plan, source: &File, round: usize) -> Result<(), Error> {
+        if plan.rejects.is_empty() {
+            return Ok(());
+        }
+        let path = self.rejects();
+        let mut bytes = Vec::new();
+        for reject in &plan.rejects {
+            let length = usize::try_from(reject.range.end - reject.range.start).unwrap_or_default();
+            let piece = transcript::Source::bytes(source, reject.range.start, length).map_err(Error::read(&path))?;
+            let head = serde_json::json!({
+                "class": reject.class, "round": round, "offset": reject.range.start, "bytes": length,
+            });
+            bytes.extend_from_slice(head.to_string().as_bytes());
+            bytes.push(b'\n');
+            bytes.extend_from_slice(&piece);
+            bytes.push(b'\n');
+        }
+        Ok(durable::append(&path, &bytes, durable::Sync::Yes)?)
+    }
+}
+
+/// Every repair of a session, newest first; of all sessions where none is given.
+pub(crate) fn repairs(backups: &Path, session: Option<&str>) -> Vec<(Backup, RepairRecord)> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let sessions = match session {
+        Some(session) => vec![backups.join(session)],
+        None => folders(backups),
+    };
+    let mut found: Vec<(Backup, RepairRecord)> = sessions
+        .iter()
+        .flat_map(|session| folders(session))
+        .filter_map(|folder| {
+            let backup = Backup::at(folder);
+            backup.record().map(|record| (backup, record))
+        })
+        .collect();
+    found.sort_by_key(|(_, record)| std::cmp::Reverse(record.at));
+    found
+}
+
+/// Inode, length and hash of an open file's first `size` bytes.
+pub(crate) fn mark(path: &Path, file: &File, size: u64) -> Result<FileMark, Error> {
+    use std::io::Seek;
+    use std::os::unix::fs::MetadataExt;
+    let mut file = file.try_clone().map_err(Error::read(path))?;
+    file.rewind().map_err(Error::read(path))?;
+    let ino = file.metadata().map_err(Error::read(path))?.ino();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file.take(size)).map_err(Error::read(path))?;
+    Ok(FileMark { ino, size, blake3: hasher.finalize().to_hex().to_string() })
+}
+
+/// A backup keeps no mode but 0600, and the modification time for `undo`.
+pub(crate) fn kept(meta: &std::fs::Metadata) -> Kept {
+    Kept::of(meta)
+}

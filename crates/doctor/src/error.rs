@@ -1,0 +1,85 @@
+//! What can go wrong, and what is refused on purpose.
+
+use std::path::{Path, PathBuf};
+
+use agents::claude::Holder;
+
+/// The machine failed us.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Reading failed.
+    #[error("read {}", path.display())]
+    Read {
+        /// What was read.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Writing failed; nothing was changed by half.
+    #[error(transparent)]
+    Write(#[from] state::durable::Error),
+    /// Another repair holds the session.
+    #[error("wait for another repair of this session")]
+    Lock(#[from] state::lock::LockError),
+    /// The vault failed.
+    #[error("use the vault")]
+    Vault(#[from] vault::Error),
+    /// A record could not be written as JSON.
+    #[error("write the repair's record")]
+    Record(#[from] serde_json::Error),
+}
+
+impl Error {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+        move |source| Error::Read { path: path.to_path_buf(), source }
+    }
+}
+
+/// Why nothing was done, though everything worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// A process owns the conversation.
+    Owned(Holder),
+    /// Whether one does cannot be told.
+    OwnerUnknown(String),
+    /// The file changes while it is being looked at.
+    Changing,
+    /// The disk has no room for the copy.
+    NoSpace {
+        /// Where.
+        path: PathBuf,
+        /// How many bytes are needed.
+        needed: u64,
+        /// How many there are.
+        free: u64,
+    },
+    /// The repaired file did not pass its own scan; the file is as it was.
+    NotProven(String),
+    /// The conversation went another way since.
+    Diverged(String),
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::Owned(holder) => {
+                write!(f, "process {} owns it ({})", holder.pid, holder.evidence)?;
+                if let Some(pane) = &holder.pane {
+                    write!(f, ", in tmux {pane}")?;
+                }
+                if let Some(since) = holder.since_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
+                    write!(f, ", since {}", since.strftime("%Y-%m-%d %H:%M UTC"))?;
+                }
+                write!(f, "; end that agent first")
+            }
+            Refusal::OwnerUnknown(why) => write!(f, "it cannot be told whether an agent owns it: {why}"),
+            Refusal::Changing => write!(f, "the file changes while it is read; try again when its agent rests"),
+            Refusal::NoSpace { path, needed, free } => {
+                write!(f, "{} has {free} bytes free and {needed} are needed; make room first", path.display())
+            }
+            Refusal::NotProven(why) => write!(f, "the result was not whole ({why}), so the file stays as it is"),
+            Refusal::Diverged(why) => f.write_str(why),
+        }
+    }
+}

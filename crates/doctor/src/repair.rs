@@ -1,0 +1,345 @@
+//! Repairs one conversation in place: plan, copy, prove, swap.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agents::SessionId;
+use agents::claude::{Owner, Owners, TranscriptFile};
+use jiff::Timestamp;
+use serde::Serialize;
+use state::durable;
+use state::lock::Lock;
+use transcript::{Buffer, Change, Finding, MOST_ROUNDS, Plan, Scan, Status, Transcript};
+
+use crate::backup::{self, Backup, RepairRecord, RepairState};
+use crate::swap::{self, Swapped};
+use crate::{Clinic, Error, Refusal, space};
+
+/// Another repair of the same session is over in a few seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How to repair.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RepairOptions {
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Make this branch the live one (its number in `branches`).
+    pub branch: Option<usize>,
+}
+
+/// How a repair ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepairStatus {
+    /// It was broken and is whole; in a dry run: it would be.
+    Repaired,
+    /// There was nothing to do.
+    AlreadyHealthy,
+    /// A guard said no; nothing was changed.
+    Refused,
+    /// Nothing helps; nothing was changed.
+    Failed,
+}
+
+/// What came of one repair.
+#[derive(Debug, Clone)]
+pub struct RepairOutcome {
+    /// The session.
+    pub session: SessionId,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// How it ended.
+    pub status: RepairStatus,
+    /// Why, where it did not go through.
+    pub reason: Option<String>,
+    /// Where the bytes are as they were.
+    pub backup: Option<PathBuf>,
+    /// Dangling parents that have a row now.
+    pub orphans_fixed: u64,
+    /// Rows on the walk after it.
+    pub new_chain_depth: u64,
+    /// What was wrong.
+    pub findings: Vec<Finding>,
+    /// Every value that changed.
+    pub changes: Vec<Change>,
+    /// The id to resume: another one where the conversation could only be kept as a copy.
+    pub resume_id: SessionId,
+}
+
+impl RepairOutcome {
+    pub(crate) fn new(file: &TranscriptFile, status: RepairStatus) -> RepairOutcome {
+        RepairOutcome {
+            session: file.session.clone(),
+            path: file.path.clone(),
+            status,
+            reason: None,
+            backup: None,
+            orphans_fixed: 0,
+            new_chain_depth: 0,
+            findings: Vec::new(),
+            changes: Vec::new(),
+            resume_id: file.session.clone(),
+        }
+    }
+
+    pub(crate) fn refused(file: &TranscriptFile, refusal: &Refusal) -> RepairOutcome {
+        let mut outcome = RepairOutcome::new(file, RepairStatus::Refused);
+        outcome.reason = Some(refusal.to_string());
+        outcome
+    }
+}
+
+impl Clinic {
+    /// Repairs some conversations. Their old files are watched together, so that many take no longer than one.
+    pub fn repair(
+        &self,
+        files: &[TranscriptFile],
+        options: RepairOptions,
+        mut each: impl FnMut(&RepairOutcome),
+    ) -> Vec<Result<RepairOutcome, Error>> {
+        let mut swaps = Vec::new();
+        let mut locks = Vec::new();
+        let mut outcomes = Vec::new();
+        for file in files {
+            let outcome = self.repair_one(file, options, &mut swaps, &mut locks);
+            if let Ok(outcome) = &outcome {
+                each(outcome);
+            }
+            outcomes.push(outcome);
+        }
+        if let Err(error) = swap::watch(swaps)
+            && let Some(last) = outcomes.last_mut()
+        {
+            *last = Err(error);
+        }
+        outcomes
+    }
+
+    fn repair_one(
+        &self,
+        file: &TranscriptFile,
+        options: RepairOptions,
+        swaps: &mut Vec<Swapped>,
+        locks: &mut Vec<Lock>,
+    ) -> Result<RepairOutcome, Error> {
+        // The file behind a link is the one to change; the link stays.
+        let path = std::fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+        if !options.dry_run {
+            durable::private_dir(&self.state.locks())?;
+            locks.push(Lock::acquire(&self.state.locks().join(format!("repair-{}", file.session)), PATIENCE)?);
+            swap::recover(&self.vault.backups(), &path, &file.session)?;
+        }
+        let owners = Owners::look(&self.configs);
+        if let Some(refusal) = refuse(owners.of(&file.session, &path)) {
+            return Ok(RepairOutcome::refused(file, &refusal));
+        }
+        if let Some(outcome) = self.put_back_lost(file, &path, options.dry_run)? {
+            return Ok(outcome);
+        }
+        match self.mend(file, &path, options)? {
+            Mended::Over(outcome) => Ok(*outcome),
+            Mended::Ready(ready) => match self.install(file, &path, *ready)? {
+                Ok((outcome, swapped)) => {
+                    swaps.push(swapped);
+                    Ok(outcome)
+                }
+                Err(refusal) => Ok(RepairOutcome::refused(file, &refusal)),
+            },
+        }
+    }
+
+    /// Plans, round by round, into a file beside the transcript, and proves the result by scanning it.
+    fn mend(&self, file: &TranscriptFile, path: &Path, options: RepairOptions) -> Result<Mended, Error> {
+        let name = file.session.as_str().to_owned();
+        let mut buffer = Buffer::default();
+        let opened = Transcript::open(path, &mut buffer).map_err(Error::read(path))?;
+        let meta = opened.file().metadata().map_err(Error::read(path))?;
+        let examined = match options.branch {
+            Some(branch) => opened.examine_with_branch(branch),
+            None => opened.examine(),
+        };
+        let (before, plan) = examined.map_err(Error::read(path))?;
+        let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
+        outcome.findings = before.findings.clone();
+        outcome.new_chain_depth = before.chain_depth;
+        if plan.is_empty() {
+            let hopeless = matches!(before.status, Status::Unreadable | Status::Unrecoverable);
+            outcome.status = if hopeless { RepairStatus::Failed } else { RepairStatus::AlreadyHealthy };
+            outcome.reason = hopeless.then(|| "nothing of the conversation is left, and the vault has no copy".to_owned());
+            return Ok(Mended::Over(Box::new(outcome)));
+        }
+        if let Err(refusal) = self.check_room(path, meta.len(), options.dry_run) {
+            return Ok(Mended::Over(Box::new(RepairOutcome::refused(file, &refusal))));
+        }
+        let kept = backup::kept(&meta);
+        let size = before.file_size;
+        let write = |plan: &Plan, source: &File, size: u64| {
+            durable::write_beside(path, kept, |out| plan.apply(source, size, out))
+        };
+        let mut plans = vec![plan];
+        let mut files = vec![write(&plans[0], opened.file(), size)?];
+        let after = loop {
+            let Some(made) = files.last() else { break Err(not_proven("no round")) };
+            let reopened = made.reopen().map_err(Error::read(made.path()))?;
+            let again = Transcript::from_file(reopened, Some(name.clone()), None, &mut buffer);
+            let again = again.map_err(Error::read(made.path()))?;
+            let (scan, plan) = again.examine().map_err(Error::read(made.path()))?;
+            if plan.is_empty() {
+                break Ok(scan);
+            }
+            if plans.len() == MOST_ROUNDS {
+                let left: Vec<&str> = plan.findings.iter().map(|finding| finding.class.id()).collect();
+                break Err(not_proven(&left.join(", ")));
+            }
+            files.push(write(&plan, again.file(), scan.file_size)?);
+            plans.push(plan);
+        };
+        let after = match after.and_then(|scan| prove(&before, scan)) {
+            Ok(scan) => scan,
+            Err(refusal) => {
+                let mut refused = RepairOutcome::refused(file, &refusal);
+                refused.status = RepairStatus::Failed;
+                refused.findings = before.findings;
+                return Ok(Mended::Over(Box::new(refused)));
+            }
+        };
+        outcome.orphans_fixed = plans.iter().map(|plan| plan.orphans_fixed).sum();
+        outcome.new_chain_depth = after.chain_depth;
+        outcome.changes = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
+        if options.dry_run {
+            return Ok(Mended::Over(Box::new(outcome)));
+        }
+        Ok(Mended::Ready(Box::new(Ready { old: opened.into_file(), meta, plans, files, outcome })))
+    }
+
+    /// Keeps a copy, looks once more for an owner, and exchanges the files.
+    fn install(&self, file: &TranscriptFile, path: &Path, ready: Ready) -> Result<Result<(RepairOutcome, Swapped), Refusal>, Error> {
+        let Ready { old, meta, plans, mut files, mut outcome } = ready;
+        let now = Timestamp::now();
+        if let Some(source) = self.source_of(file) {
+            self.vault.sync_one(&source, vault::Origination::Agent, now)?;
+        }
+        let backup = Backup::take(&self.vault.backups(), &file.session, path, now)?;
+        let old_mark = backup::mark(path, &old, meta.len())?;
+        let copied = File::open(backup.transcript()).map_err(Error::read(path))?;
+        if backup::mark(path, &copied, meta.len())?.blake3 != old_mark.blake3 {
+            return Ok(Err(Refusal::Changing));
+        }
+        let sources: Vec<File> = std::iter::once(old.try_clone())
+            .chain(files.iter().map(tempfile_clone))
+            .collect::<Result<_, _>>()
+            .map_err(Error::read(path))?;
+        for (round, (plan, source)) in plans.iter().zip(&sources).enumerate() {
+            backup.keep_rejects(plan, source, round)?;
+        }
+        let Some(made) = files.pop() else { return Ok(Err(not_proven("no file"))) };
+        let new = made.reopen().map_err(Error::read(path))?;
+        let new_mark = backup::mark(path, &new, new.metadata().map_err(Error::read(path))?.len())?;
+        let aside = swap::aside(path, &file.session);
+        // From here on the file is only found by its name: it must not go away with us.
+        let kept = made.into_temp_path().keep().map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
+        durable::rename(&kept, &aside)?;
+        let modified = meta.modified().map_err(Error::read(path))?;
+        let last_look = refuse(Owners::look(&self.configs).of(&file.session, path));
+        let unchanged = swap::is_unchanged(path, &old_mark, modified);
+        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
+            durable::remove(&aside)?;
+            return Ok(Err(refusal));
+        }
+        let mut classes: Vec<String> =
+            plans.iter().flat_map(|plan| &plan.findings).map(|finding| finding.class.id().to_owned()).collect();
+        classes.sort();
+        classes.dedup();
+        let record = RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: file.session.to_string(),
+            path: path.to_path_buf(),
+            at: now,
+            aside,
+            old: old_mark,
+            new: new_mark,
+            state: RepairState::Intent,
+            classes: classes.clone(),
+        };
+        outcome.backup = Some(backup.transcript());
+        let folder = backup.folder.clone();
+        match swap::exchange(path, old, backup, record)? {
+            Err(refusal) => Ok(Err(refusal)),
+            Ok(swapped) => {
+                self.tell("repair", |entry| {
+                    entry
+                        .with("sessionId", file.session.as_str())
+                        .with("path", path.to_string_lossy())
+                        .with("classes", classes)
+                        .with("backup", folder.to_string_lossy())
+                })?;
+                Ok(Ok((outcome, swapped)))
+            }
+        }
+    }
+
+    fn check_room(&self, path: &Path, size: u64, dry_run: bool) -> Result<(), Refusal> {
+        let beside = path.parent().unwrap_or(path);
+        space::room_for(beside, size.saturating_mul(2))?;
+        if dry_run { Ok(()) } else { space::room_for(self.state.path(), size) }
+    }
+
+    /// The transcript as the vault names it, where it lies in one of the known directories.
+    pub(crate) fn source_of(&self, file: &TranscriptFile) -> Option<agents::claude::Source> {
+        let config = self.config_of(&file.path)?.clone();
+        let stamp = agents::Stamp::of(&std::fs::metadata(&file.path).ok()?);
+        Some(agents::claude::Source {
+            config,
+            session: Some(file.session.clone()),
+            path: file.path.clone(),
+            kind: agents::claude::Kind::Transcript,
+            stamp,
+        })
+    }
+}
+
+/// A repair that is over, or one whose file is ready to take its place.
+enum Mended {
+    Over(Box<RepairOutcome>),
+    Ready(Box<Ready>),
+}
+
+struct Ready {
+    old: File,
+    meta: std::fs::Metadata,
+    plans: Vec<Plan>,
+    files: Vec<tempfile::NamedTempFile>,
+    outcome: RepairOutcome,
+}
+
+fn tempfile_clone(file: &tempfile::NamedTempFile) -> std::io::Result<File> {
+    file.reopen()
+}
+
+fn not_proven(why: &str) -> Refusal {
+    Refusal::NotProven(why.to_owned())
+}
+
+/// Rule 6 of repairs: the result is healthy and reaches no less than any agent reached before.
+fn prove(before: &Scan, after: Scan) -> Result<Scan, Refusal> {
+    if after.status != Status::Healthy {
+        return Err(not_proven(after.status.word()));
+    }
+    let reached = before.loss.prompts.saturating_sub(before.loss.older.min(before.loss.newer));
+    if after.reach.prompts < reached {
+        return Err(not_proven(&format!("{} prompts where {reached} were", after.reach.prompts)));
+    }
+    if after.orphan_count > 0 {
+        return Err(not_proven("rows without a parent"));
+    }
+    Ok(after)
+}
+
+pub(crate) fn refuse(owner: Owner) -> Option<Refusal> {
+    match owner {
+        Owner::Nobody => None,
+        Owner::Process(holder) => Some(Refusal::Owned(holder)),
+        Owner::Unknown { why } => Some(Refusal::OwnerUnknown(why)),
+    }
+}
