@@ -1,1 +1,44 @@
-//! The mirror of conversations.
+//! The mirror of conversations: what an agent loses, deletes or overwrites is still here.
+//!
+//! docs/vault-format.md holds the format, the locking and the crash rules.
+
+mod chunk;
+mod compare;
+mod copy;
+mod error;
+mod event;
+mod forget;
+mod frame;
+mod gone;
+mod index;
+mod key;
+mod list;
+mod manifest;
+mod placeholder;
+mod plan;
+mod prune;
+mod put_back;
+mod read;
+mod replay;
+mod seen;
+mod status;
+mod store;
+mod sync;
+mod vault;
+mod verify;
+
+pub use copy::Copy;
+pub use error::Error;
+pub use event::{Event, Happening};
+pub use frame::FrameError;
+pub use gone::Doubt;
+pub use key::Key;
+pub use list::{Conversation, GenerationInfo, MirroredFile};
+pub use manifest::FileKind;
+pub use prune::{Policy, PruneReport};
+pub use put_back::{Relation, compare_uuid_sets, put_back_mtime};
+pub use status::{Loss, VaultStatus};
+pub use store::Origination;
+pub use sync::{Progress, SyncOptions, SyncReport};
+pub use vault::Vault;
+pub use verify::{Damage, DamagedPlace, Touched, VerifyReport};

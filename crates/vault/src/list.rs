@@ -1,0 +1,181 @@
+//! What is in the vault.
+
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use jiff::Timestamp;
+use rayon::prelude::*;
+
+use crate::event::{Event, Happening};
+use crate::replay::{FileState, State};
+use crate::vault::Vault;
+use crate::{Error, FileKind, Key};
+
+/// One mirrored conversation.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// Its name in the vault.
+    pub key: Key,
+    /// Its session; `None` for the history of all prompts.
+    pub session: Option<SessionId>,
+    /// The configuration directory it belongs to.
+    pub config: PathBuf,
+    /// Its files, the transcript first.
+    pub files: Vec<MirroredFile>,
+    /// Bytes it takes in the vault.
+    pub stored: u64,
+}
+
+/// One file of a conversation.
+#[derive(Debug, Clone)]
+pub struct MirroredFile {
+    /// The path inside the configuration directory.
+    pub name: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Since when it is gone from the agent's folder.
+    pub gone: Option<Timestamp>,
+    /// Its versions, oldest first.
+    pub generations: Vec<GenerationInfo>,
+}
+
+/// One version of a file.
+#[derive(Debug, Clone)]
+pub struct GenerationInfo {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How it began.
+    pub event: Event,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// When it last grew.
+    pub until: Timestamp,
+    /// Its length.
+    pub bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Whether a user's or an assistant's row is in it.
+    pub talks: bool,
+    /// The file's modification time, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Whether the manifest has lost a part of it.
+    pub damaged: bool,
+}
+
+impl Conversation {
+    /// The transcript; of a session that exists in several project folders, the one that was seen last.
+    pub fn transcript(&self) -> Option<&MirroredFile> {
+        let mains =
+            self.files.iter().filter(|file| matches!(file.kind, FileKind::Transcript | FileKind::History));
+        mains.max_by_key(|file| (file.gone.is_none(), file.generations.last().map(|newest| newest.until)))
+    }
+
+    /// The project folder's name.
+    pub fn slug(&self) -> Option<&str> {
+        Path::new(&self.transcript()?.name).parent()?.file_name()?.to_str()
+    }
+}
+
+impl MirroredFile {
+    /// The newest generation that still holds the conversation: what to put back.
+    ///
+    /// A loss leads to the generation before it, unless the file has since grown longer than that was.
+    pub fn best_generation(&self) -> Option<&GenerationInfo> {
+        let talked = self.generations.iter().any(|generation| generation.talks);
+        let mut whole = self
+            .generations
+            .iter()
+            .rev()
+            .filter(|generation| !generation.damaged && (generation.talks || !talked));
+        let mut best = whole.next()?;
+        for before in whole {
+            if !best.event.is_loss() || before.rows <= best.rows {
+                break;
+            }
+            best = before;
+        }
+        Some(best)
+    }
+}
+
+impl Vault {
+    /// Every conversation, in the order of their names.
+    pub fn list(&self) -> Result<Vec<Conversation>, Error> {
+        let _shared = self.share()?;
+        let all: Vec<Option<Conversation>> =
+            self.keys()?.par_iter().map(|key| self.describe(key)).collect::<Result<_, _>>()?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// One conversation.
+    pub fn conversation(&self, key: &Key) -> Result<Option<Conversation>, Error> {
+        self.describe(key)
+    }
+
+    /// The conversations of a session: one per configuration directory that has it.
+    pub fn find(&self, session: &SessionId) -> Result<Vec<Conversation>, Error> {
+        let keys = self.keys()?;
+        let mine = keys.iter().filter(|key| key.name() == session.as_str());
+        mine.filter_map(|key| self.describe(key).transpose()).collect()
+    }
+
+    /// What happened to a session's files, oldest first: deleted, emptied, truncated, overwritten, returned.
+    pub fn happenings(&self, session: &SessionId) -> Result<Vec<Happening>, Error> {
+        let mut all = Vec::new();
+        for key in self.keys()?.iter().filter(|key| key.name() == session.as_str()) {
+            all.extend(happenings(key, &self.state(key)?));
+        }
+        all.sort_by_key(|happening| happening.at);
+        Ok(all)
+    }
+
+    fn describe(&self, key: &Key) -> Result<Option<Conversation>, Error> {
+        let state = self.state(key)?;
+        let Some(begin) = &state.begin else { return Ok(None) };
+        let stored = std::fs::metadata(self.folder(key).join("data")).map_or(0, |meta| meta.len());
+        let mut files: Vec<MirroredFile> =
+            state.files.iter().map(|(name, file)| describe(name, file)).collect();
+        files.sort_by_key(|file| !matches!(file.kind, FileKind::Transcript | FileKind::History));
+        let config = PathBuf::from(&begin.config);
+        Ok(Some(Conversation { key: key.clone(), session: key.session(), config, files, stored }))
+    }
+}
+
+fn describe(name: &str, file: &FileState) -> MirroredFile {
+    let generations = file.generations.iter().map(|generation| GenerationInfo {
+        number: generation.number,
+        event: generation.event,
+        since: generation.since,
+        until: generation.until,
+        bytes: generation.size(),
+        rows: generation.rows(),
+        talks: generation.talks(),
+        mtime_ns: generation.source.mtime_ns,
+        damaged: generation.gap,
+    });
+    MirroredFile {
+        name: name.to_owned(),
+        kind: file.kind,
+        gone: file.gone,
+        generations: generations.collect(),
+    }
+}
+
+fn happenings(key: &Key, state: &State) -> Vec<Happening> {
+    let config = state.begin.as_ref().map(|begin| PathBuf::from(&begin.config)).unwrap_or_default();
+    let of_file = |(name, file): (&String, &FileState)| {
+        let path = config.join(name);
+        let noted = file.noted.iter().filter(|noted| noted.event != Event::New);
+        let happening = |noted: &crate::replay::Noted| Happening {
+            key: key.clone(),
+            session: key.session(),
+            path: path.clone(),
+            event: noted.event,
+            generation: noted.generation,
+            at: noted.at,
+            sizes: noted.sizes,
+        };
+        noted.map(happening).collect::<Vec<_>>()
+    };
+    state.files.iter().flat_map(of_file).collect()
+}

@@ -1,0 +1,254 @@
+//! Bringing the mirror up to date.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agents::claude::{ConfigDir, Source, Trouble, Walk, walk};
+use jiff::Timestamp;
+use rayon::prelude::*;
+use state::file_cache::Entry;
+
+use crate::event::Happening;
+use crate::gone::{self, Doubt};
+use crate::manifest::Begin;
+use crate::plan::Depth;
+use crate::seen::{self, Cache, Seen};
+use crate::store::{Origination, Stored, Writer};
+use crate::vault::Vault;
+use crate::{Error, Key};
+
+/// How a sync is to be done.
+pub struct SyncOptions<'a> {
+    /// The time to put on record.
+    pub now: Timestamp,
+    /// Whether an agent that lives may be writing a file.
+    pub owner_alive: &'a (dyn Fn(&Source) -> bool + Sync),
+    /// Believe that many files are gone at once, where a person has said so.
+    pub believe_mass_deletion: bool,
+}
+
+impl SyncOptions<'_> {
+    /// Nobody owns anything: for tests and for files at rest.
+    pub fn at(now: Timestamp) -> Self {
+        Self { now, owner_alive: &|_| false, believe_mass_deletion: false }
+    }
+}
+
+/// How far a sync is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Bytes of changed files done.
+    pub done: u64,
+    /// Bytes of changed files in all.
+    pub total: u64,
+}
+
+/// What a sync did and noticed.
+#[derive(Debug, Default)]
+pub struct SyncReport {
+    /// Files looked at.
+    pub files: usize,
+    /// Files of which something was stored.
+    pub changed: usize,
+    /// Bytes read from changed files and stored.
+    pub bytes_read: u64,
+    /// Bytes that made in the vault.
+    pub bytes_stored: u64,
+    /// What happened to files since the last sync.
+    pub events: Vec<Happening>,
+    /// What looks like a loss and may not be one; nothing is marked.
+    pub doubts: Vec<Doubt>,
+    /// What could not be looked at.
+    pub troubles: Vec<Trouble>,
+    /// Files that could not be stored.
+    pub failures: Vec<(PathBuf, Error)>,
+}
+
+// A shrink under a live owner is believed when it is still there after this (ARCHITECTURE.md).
+const SECOND_LOOK_NS: i64 = 2_000_000_000;
+
+/// What one conversation came to.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) news: Vec<(PathBuf, Entry<Seen>)>,
+    pub(crate) report: SyncReport,
+}
+
+impl Outcome {
+    pub(crate) fn add(mut self, other: Self) -> Self {
+        self.news.extend(other.news);
+        let (mine, theirs) = (&mut self.report, other.report);
+        mine.changed += theirs.changed;
+        mine.bytes_read += theirs.bytes_read;
+        mine.bytes_stored += theirs.bytes_stored;
+        mine.events.extend(theirs.events);
+        mine.doubts.extend(theirs.doubts);
+        mine.failures.extend(theirs.failures);
+        self
+    }
+}
+
+impl Vault {
+    /// Mirrors everything under these configuration directories. Safe to run twice at once and to kill at any time.
+    pub fn sync(
+        &self,
+        configs: &[ConfigDir],
+        options: &SyncOptions<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SyncReport, Error> {
+        seen::settle(self)?;
+        let _shared = self.share()?;
+        let (cache, mut walks) =
+            rayon::join(|| seen::load(self), || configs.par_iter().map(walk).collect::<Vec<Walk>>());
+        let cache = cache?;
+        let forgotten = self.forgotten()?;
+        let mut groups: HashMap<Key, Vec<&Source>> = HashMap::new();
+        for source in walks.iter().flat_map(|walk| &walk.sources) {
+            if is_known(&cache, source) {
+                continue;
+            }
+            let key = Key::new(&source.config, source.session.as_ref());
+            if !forgotten.has(&key) {
+                groups.entry(key).or_default().push(source);
+            }
+        }
+        let mut groups: Vec<(Key, Vec<&Source>)> = groups.into_iter().collect();
+        // Oldest first: an origin before its forks, so that they find its frames.
+        groups.sort_by_key(|(_, sources)| sources.iter().map(|source| source.stamp.mtime_ns).max());
+        let mut keys: Vec<Key> = groups.iter().map(|(key, _)| key.clone()).collect();
+        let missing = gone::look(&cache, &walks, options);
+        keys.extend(missing.keys());
+        if !keys.is_empty() {
+            seen::touch(self, &keys)?;
+        }
+        let total = groups.iter().flat_map(|(_, sources)| sources).map(|source| source.stamp.size).sum();
+        let done = AtomicU64::new(0);
+        let mut outcome = groups
+            .into_iter()
+            .par_bridge()
+            .map(|(key, sources)| {
+                let outcome = self.sync_conversation(&key, &sources, &cache, options);
+                let bytes: u64 = sources.iter().map(|source| source.stamp.size).sum();
+                let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                progress(Progress { done, total });
+                outcome
+            })
+            .reduce(Outcome::default, Outcome::add);
+        outcome = outcome.add(missing.note(self, &cache, options));
+        if !keys.is_empty() {
+            seen::save(self, cache, std::mem::take(&mut outcome.news), &keys)?;
+        }
+        let mut report = outcome.report;
+        report.files = walks.iter().map(|walk| walk.sources.len()).sum();
+        report.troubles = walks.iter_mut().flat_map(|walk| std::mem::take(&mut walk.troubles)).collect();
+        Ok(report)
+    }
+
+    fn sync_conversation(
+        &self,
+        key: &Key,
+        sources: &[&Source],
+        cache: &Cache,
+        options: &SyncOptions<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if let Err(error) = self.try_sync_conversation(key, sources, cache, options, &mut outcome) {
+            // Nothing was committed, so nothing is known and nothing happened.
+            outcome = Outcome::default();
+            let path = sources.first().map(|source| source.path.clone()).unwrap_or_default();
+            if !matches!(error, Error::Forgotten { .. }) {
+                outcome.report.failures.push((path, error));
+            }
+        }
+        outcome
+    }
+
+    fn try_sync_conversation(
+        &self,
+        key: &Key,
+        sources: &[&Source],
+        cache: &Cache,
+        options: &SyncOptions<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<(), Error> {
+        let Some(first) = sources.first() else { return Ok(()) };
+        let mut writer = Writer::open(self, key, begin(first))?;
+        for source in sources {
+            if let Some(seen) = shrinks(&writer, source, cache, options) {
+                let known = writer.file(&name_of(source)).and_then(|file| file.newest());
+                let (from, to) = (known.map_or(0, |newest| newest.source.size), source.stamp.size);
+                outcome.report.doubts.push(Doubt::Shrinking { path: source.path.clone(), from, to });
+                if let Some(entry) = cache.entry(&source.path) {
+                    outcome.news.push((source.path.clone(), Entry { value: seen, ..entry.clone() }));
+                }
+                continue;
+            }
+            match self.with_codec(|codec| writer.store(codec, source, Depth::Tail, Origination::Theirs))? {
+                Ok(stored) => outcome.note(key, source, &stored, options.now),
+                // It was there a moment ago; the next sync will see that it is gone.
+                Err(Error::Read { source: error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => outcome.report.failures.push((source.path.clone(), error)),
+            }
+        }
+        outcome.report.bytes_stored += writer.bytes_stored;
+        writer.commit(options.now)?;
+        Ok(())
+    }
+}
+
+impl Outcome {
+    fn note(&mut self, key: &Key, source: &Source, stored: &Stored, now: Timestamp) {
+        let value = Seen {
+            key: key.to_string(),
+            generation: stored.generation,
+            gone: false,
+            shrunk: None,
+            standing: stored.standing,
+        };
+        let entry = Entry { stamp: stored.stamp, read_at_ns: stored.read_at_ns, value };
+        self.news.push((source.path.clone(), entry));
+        let Some(event) = stored.event else { return };
+        self.report.changed += 1;
+        self.report.bytes_read += stored.bytes_read;
+        self.report.events.push(Happening {
+            key: key.clone(),
+            session: source.session.clone(),
+            path: source.path.clone(),
+            event,
+            generation: stored.generation,
+            at: now,
+            sizes: (stored.old_size, stored.stamp.size),
+        });
+    }
+}
+
+pub(crate) fn begin(source: &Source) -> Begin {
+    Begin {
+        config: source.config.path().to_string_lossy().into_owned(),
+        session: source.session.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(crate) fn name_of(source: &Source) -> String {
+    source.relative().to_string_lossy().into_owned()
+}
+
+fn is_known(cache: &Cache, source: &Source) -> bool {
+    cache.fresh(&source.path, &source.stamp).is_some_and(|seen| !seen.gone && seen.shrunk.is_none())
+}
+
+// An agent truncates in place and writes on (DAMAGE.md): what a single look sees may be the middle of that.
+fn shrinks(writer: &Writer<'_>, source: &Source, cache: &Cache, options: &SyncOptions<'_>) -> Option<Seen> {
+    let known = writer.file(&name_of(source))?.newest()?;
+    if source.stamp.size >= known.source.size || !(options.owner_alive)(source) {
+        return None;
+    }
+    let now = i64::try_from(options.now.as_nanosecond()).unwrap_or(i64::MAX);
+    let seen = &cache.entry(&source.path)?.value;
+    let first = seen.shrunk.map_or(now, |(_, at)| at);
+    // A clock that went back makes the second look wait anew.
+    let first = first.min(now);
+    let seen = Seen { shrunk: Some((source.stamp.size, first)), ..seen.clone() };
+    (now - first < SECOND_LOOK_NS).then_some(seen)
+}
