@@ -73,7 +73,12 @@ impl RepairRecord {
 
 impl Backup {
     /// Copies the file as it is. The folder's name is the time, so that the newest is the last.
-    pub(crate) fn take(backups: &Path, session: &SessionId, file: &Path, now: Timestamp) -> Result<Backup, Error> {
+    pub(crate) fn take(
+        backups: &Path,
+        session: &SessionId,
+        file: &Path,
+        now: Timestamp,
+    ) -> Result<Backup, Error> {
         let stamp = now.strftime("%Y%m%dT%H%M%S%.9fZ").to_string();
         let folder = backups.join(session.as_str()).join(stamp);
         durable::private_dir(&folder)?;
@@ -110,7 +115,9 @@ impl Backup {
     /// The record; `None` where the folder is not one of a repair.
     pub(crate) fn record(&self) -> Option<RepairRecord> {
         let bytes = std::fs::read(self.record_path()).ok()?;
-        serde_json::from_slice(&bytes).ok().filter(|record: &RepairRecord| record.schema <= RepairRecord::SCHEMA)
+        serde_json::from_slice(&bytes)
+            .ok()
+            .filter(|record: &RepairRecord| record.schema <= RepairRecord::SCHEMA)
     }
 
     /// Keeps what a plan takes out of the file, one line of JSON before each piece.
@@ -122,7 +129,8 @@ impl Backup {
         let mut bytes = Vec::new();
         for reject in &plan.rejects {
             let length = usize::try_from(reject.range.end - reject.range.start).unwrap_or_default();
-            let piece = transcript::Source::bytes(source, reject.range.start, length).map_err(Error::read(&path))?;
+            let piece =
+                transcript::Source::bytes(source, reject.range.start, length).map_err(Error::read(&path))?;
             let head = serde_json::json!({
                 "class": reject.class, "round": round, "offset": reject.range.start, "bytes": length,
             });

@@ -68,17 +68,22 @@ impl std::fmt::Display for Refusal {
                 if let Some(pane) = &holder.pane {
                     write!(f, ", in tmux {pane}")?;
                 }
-                if let Some(since) = holder.since_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
+                if let Some(since) = holder.since_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+                {
                     write!(f, ", since {}", since.strftime("%Y-%m-%d %H:%M UTC"))?;
                 }
                 write!(f, "; end that agent first")
             }
             Refusal::OwnerUnknown(why) => write!(f, "it cannot be told whether an agent owns it: {why}"),
-            Refusal::Changing => write!(f, "the file changes while it is read; try again when its agent rests"),
+            Refusal::Changing => {
+                write!(f, "the file changes while it is read; try again when its agent rests")
+            }
             Refusal::NoSpace { path, needed, free } => {
                 write!(f, "{} has {free} bytes free and {needed} are needed; make room first", path.display())
             }
-            Refusal::NotProven(why) => write!(f, "the result was not whole ({why}), so the file stays as it is"),
+            Refusal::NotProven(why) => {
+                write!(f, "the result was not whole ({why}), so the file stays as it is")
+            }
             Refusal::Diverged(why) => f.write_str(why),
         }
     }

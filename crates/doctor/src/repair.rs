@@ -113,6 +113,10 @@ impl Clinic {
         {
             *last = Err(error);
         }
+        for outcome in outcomes.iter().flatten().filter(|outcome| outcome.backup.is_some()) {
+            // A copy that is one row behind is no reason to call a repair failed; the next sync catches up.
+            let _ = self.note_ours(&outcome.resume_id, &outcome.path);
+        }
         outcomes
     }
 
@@ -127,7 +131,8 @@ impl Clinic {
         let path = std::fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
         if !options.dry_run {
             durable::private_dir(&self.state.locks())?;
-            locks.push(Lock::acquire(&self.state.locks().join(format!("repair-{}", file.session)), PATIENCE)?);
+            locks
+                .push(Lock::acquire(&self.state.locks().join(format!("repair-{}", file.session)), PATIENCE)?);
             swap::recover(&self.vault.backups(), &path, &file.session)?;
         }
         let owners = Owners::look(&self.configs);
@@ -166,7 +171,8 @@ impl Clinic {
         if plan.is_empty() {
             let hopeless = matches!(before.status, Status::Unreadable | Status::Unrecoverable);
             outcome.status = if hopeless { RepairStatus::Failed } else { RepairStatus::AlreadyHealthy };
-            outcome.reason = hopeless.then(|| "nothing of the conversation is left, and the vault has no copy".to_owned());
+            outcome.reason =
+                hopeless.then(|| "nothing of the conversation is left, and the vault has no copy".to_owned());
             return Ok(Mended::Over(Box::new(outcome)));
         }
         if let Err(refusal) = self.check_room(path, meta.len(), options.dry_run) {
@@ -186,7 +192,7 @@ impl Clinic {
             let again = again.map_err(Error::read(made.path()))?;
             let (scan, plan) = again.examine().map_err(Error::read(made.path()))?;
             if plan.is_empty() {
-                break Ok(scan);
+                break Ok((scan, again.prompts()));
             }
             if plans.len() == MOST_ROUNDS {
                 let left: Vec<&str> = plan.findings.iter().map(|finding| finding.class.id()).collect();
@@ -195,7 +201,7 @@ impl Clinic {
             files.push(write(&plan, again.file(), scan.file_size)?);
             plans.push(plan);
         };
-        let after = match after.and_then(|scan| prove(&before, scan)) {
+        let after = match after.and_then(|(scan, prompts)| prove(&before, scan, prompts)) {
             Ok(scan) => scan,
             Err(refusal) => {
                 let mut refused = RepairOutcome::refused(file, &refusal);
@@ -214,11 +220,16 @@ impl Clinic {
     }
 
     /// Keeps a copy, looks once more for an owner, and exchanges the files.
-    fn install(&self, file: &TranscriptFile, path: &Path, ready: Ready) -> Result<Result<(RepairOutcome, Swapped), Refusal>, Error> {
+    fn install(
+        &self,
+        file: &TranscriptFile,
+        path: &Path,
+        ready: Ready,
+    ) -> Result<Result<(RepairOutcome, Swapped), Refusal>, Error> {
         let Ready { old, meta, plans, mut files, mut outcome } = ready;
         let now = Timestamp::now();
         if let Some(source) = self.source_of(file) {
-            self.vault.sync_one(&source, vault::Origination::Agent, now)?;
+            self.vault.sync_one(&source, vault::Origination::Theirs, now)?;
         }
         let backup = Backup::take(&self.vault.backups(), &file.session, path, now)?;
         let old_mark = backup::mark(path, &old, meta.len())?;
@@ -238,7 +249,10 @@ impl Clinic {
         let new_mark = backup::mark(path, &new, new.metadata().map_err(Error::read(path))?.len())?;
         let aside = swap::aside(path, &file.session);
         // From here on the file is only found by its name: it must not go away with us.
-        let kept = made.into_temp_path().keep().map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
+        let kept = made
+            .into_temp_path()
+            .keep()
+            .map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
         durable::rename(&kept, &aside)?;
         let modified = meta.modified().map_err(Error::read(path))?;
         let last_look = refuse(Owners::look(&self.configs).of(&file.session, path));
@@ -247,8 +261,11 @@ impl Clinic {
             durable::remove(&aside)?;
             return Ok(Err(refusal));
         }
-        let mut classes: Vec<String> =
-            plans.iter().flat_map(|plan| &plan.findings).map(|finding| finding.class.id().to_owned()).collect();
+        let mut classes: Vec<String> = plans
+            .iter()
+            .flat_map(|plan| &plan.findings)
+            .map(|finding| finding.class.id().to_owned())
+            .collect();
         classes.sort();
         classes.dedup();
         let record = RepairRecord {
@@ -322,13 +339,13 @@ fn not_proven(why: &str) -> Refusal {
 }
 
 /// Rule 6 of repairs: the result is healthy and reaches no less than any agent reached before.
-fn prove(before: &Scan, after: Scan) -> Result<Scan, Refusal> {
+fn prove(before: &Scan, after: Scan, prompts: u64) -> Result<Scan, Refusal> {
     if after.status != Status::Healthy {
         return Err(not_proven(after.status.word()));
     }
     let reached = before.loss.prompts.saturating_sub(before.loss.older.min(before.loss.newer));
-    if after.reach.prompts < reached {
-        return Err(not_proven(&format!("{} prompts where {reached} were", after.reach.prompts)));
+    if prompts < reached {
+        return Err(not_proven(&format!("{prompts} prompts where {reached} were")));
     }
     if after.orphan_count > 0 {
         return Err(not_proven("rows without a parent"));

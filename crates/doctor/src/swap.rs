@@ -78,7 +78,8 @@ impl Swapped {
     fn settle(mut self) -> Result<(), Error> {
         self.carry()?;
         let length = self.old.metadata().map_err(Error::read(&self.path))?.len();
-        let unchanged = backup::mark(&self.path, &self.old, self.record.old.size)?.blake3 == self.record.old.blake3;
+        let unchanged =
+            backup::mark(&self.path, &self.old, self.record.old.size)?.blake3 == self.record.old.blake3;
         if unchanged && length == self.carried {
             durable::remove(&self.record.aside)?;
         } else {
@@ -171,6 +172,8 @@ impl Swapped {
 /// What the file at `path` must be for the swap to go on: the one that was read, unchanged.
 pub(crate) fn is_unchanged(path: &Path, mark: &FileMark, modified: std::time::SystemTime) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| {
-        meta.ino() == mark.ino && meta.len() == mark.size && meta.modified().is_ok_and(|time| time == modified)
+        meta.ino() == mark.ino
+            && meta.len() == mark.size
+            && meta.modified().is_ok_and(|time| time == modified)
     })
 }

@@ -80,6 +80,17 @@ impl<S: AsSource> Transcript<S> {
         walk.iter().filter(|no| is_prompt(&tree, **no)).count() as u64
     }
 
+    /// The ids of all rows that have one, as numbers.
+    pub fn ids(&self) -> impl Iterator<Item = u128> + '_ {
+        self.index.rows.iter().map(|row| row.uuid).filter(|id| *id != 0)
+    }
+
+    /// When the last turn was written, in milliseconds since 1970; nothing where there is no turn.
+    pub fn newest_turn_ms(&self) -> Option<i64> {
+        let turns = self.index.rows.iter().filter(|row| row.kind().is_turn() && !row.is(Flags::SIDECHAIN));
+        turns.map(|row| row.time).max()
+    }
+
     /// As [`Transcript::examine`], with a branch made the live one: its number as in [`Transcript::branches`], from 1.
     ///
     /// # Errors

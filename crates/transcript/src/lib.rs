@@ -6,6 +6,7 @@
 mod branches;
 mod class;
 mod conversation;
+mod copies;
 mod facts;
 mod flags;
 mod image;
@@ -25,6 +26,7 @@ mod tree;
 pub use branches::{Branch, BranchKind};
 pub use class::{Class, Recipe};
 pub use conversation::{Speaker, Utterance};
+pub use copies::rename_session;
 pub use lines::Buffer;
 pub use plan::{Change, Finding, Plan, Reject};
 pub use reach::Loss;

@@ -3,8 +3,8 @@
 mod find;
 mod owner;
 mod places;
-mod process;
-mod registry;
+pub mod process;
+pub mod registry;
 mod walk;
 
 pub use find::{FindError, TranscriptFile, find_session};

@@ -4,6 +4,7 @@
 //! written; the agent holds no descriptor between appends (measured); agents that run on Node wipe their own argv
 //! (2.1.100, measured). So all are asked, and what cannot be told is [`Owner::Unknown`], never "nobody".
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::process::{Process, Processes};
@@ -96,6 +97,13 @@ impl Owners {
             }
             None => Owner::Nobody,
         }
+    }
+
+    /// The ids of all conversations that an agent is in, by registry and arguments: cheap enough for every scan.
+    pub fn live_sessions(&self) -> HashSet<String> {
+        let registered = self.registered.iter().filter(|entry| entry.alive(&self.processes) == Some(true));
+        let named = self.processes.all().iter().flat_map(Process::named_sessions);
+        registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
     /// An agent that is in no registry and names no session (before 2.1.100), works in the conversation's

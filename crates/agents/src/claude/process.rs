@@ -106,7 +106,8 @@ impl Process {
         self.named_sessions().next().is_some()
     }
 
-    fn named_sessions(&self) -> impl Iterator<Item = &str> {
+    /// The sessions its arguments name.
+    pub fn named_sessions(&self) -> impl Iterator<Item = &str> {
         const FLAGS: [&str; 3] = ["--resume", "-r", "--session-id"];
         let pairs =
             self.arguments.windows(2).filter(|pair| FLAGS.contains(&pair[0].as_str())).map(|pair| &*pair[1]);

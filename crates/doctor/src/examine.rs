@@ -1,0 +1,344 @@
+//! Scans with everything that is known: the file, who owns it, what the vault saw happen to it, and the cache.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use agents::claude::{Kind, Owners, Root, Source, TranscriptFile, Trouble, slug, walk};
+use agents::{SessionId, Stamp};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use state::file_cache::{Entry, FileCache, nanoseconds};
+use transcript::{Buffer, Class, Finding, Loss, Scan, Status, Transcript};
+use vault::Event;
+
+use crate::{Clinic, Error, Target};
+
+/// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
+const CACHE_VERSION: u32 = 1;
+
+/// What is said of one conversation.
+#[derive(Debug, Clone)]
+pub struct SessionScan {
+    /// The session.
+    pub session: SessionId,
+    /// Where its transcript is, or was.
+    pub path: PathBuf,
+    /// The verdict.
+    pub status: Status,
+    /// Whether an agent is in it right now.
+    pub live: bool,
+    /// Rows on the walk from the last row.
+    pub chain_depth: u64,
+    /// Rows whose parent is not there.
+    pub orphan_count: u64,
+    /// Rows with a uuid.
+    pub message_count: u64,
+    /// Bytes.
+    pub file_size: u64,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// Prompts a resume would lose.
+    pub loss: Loss,
+}
+
+/// A scan of everything.
+pub struct ScanAll {
+    /// Every session, by path.
+    pub sessions: Vec<SessionScan>,
+    /// Folders and files that could not be looked at.
+    pub troubles: Vec<Trouble>,
+    /// Configuration directories whose transcripts cannot be listed.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// What the cache keeps of a scan: short, for ten thousand of them are read at every start.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Known(Status, [u64; 3], [u64; 3], Vec<KnownFinding>, Option<String>);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KnownFinding(String, Vec<u64>, u64, String, String);
+
+impl Known {
+    fn of(scan: &Scan) -> Known {
+        let findings = scan.findings.iter().map(|finding| {
+            let Finding { class, rows, count, loses, repair } = finding;
+            KnownFinding(class.id().to_owned(), rows.clone(), *count, loses.clone(), repair.clone())
+        });
+        let loss = [scan.loss.prompts, scan.loss.older, scan.loss.newer];
+        let counts = [scan.chain_depth, scan.orphan_count, scan.message_count];
+        Known(scan.status, counts, loss, findings.collect(), scan.cwd.clone())
+    }
+
+    fn scan(&self, file_size: u64) -> Scan {
+        let Known(status, [chain_depth, orphan_count, message_count], [prompts, older, newer], findings, cwd) =
+            self;
+        let findings = findings.iter().filter_map(|KnownFinding(id, rows, count, loses, repair)| {
+            let class = Class::ALL.iter().copied().find(|class| class.id() == id)?;
+            let (rows, loses, repair) = (rows.clone(), loses.clone(), repair.clone());
+            Some(Finding { class, rows, count: *count, loses, repair })
+        });
+        Scan {
+            status: *status,
+            chain_depth: *chain_depth,
+            orphan_count: *orphan_count,
+            message_count: *message_count,
+            file_size,
+            findings: findings.collect(),
+            loss: Loss { prompts: *prompts, older: *older, newer: *newer },
+            cwd: cwd.clone(),
+            inner_session: None,
+        }
+    }
+}
+
+impl Clinic {
+    /// Scans every transcript of every configuration directory; unchanged ones come from the cache.
+    ///
+    /// # Errors
+    /// The vault cannot be asked.
+    pub fn scan_all(&self, progress: impl Fn(u64, u64) + Sync) -> Result<ScanAll, Error> {
+        let mut sources = Vec::new();
+        let (mut troubles, mut unreadable) = (Vec::new(), Vec::new());
+        for config in &self.configs {
+            let found = walk(config);
+            sources.extend(found.sources.into_iter().filter(|source| source.kind == Kind::Transcript));
+            troubles.extend(found.troubles);
+            if found.root == Root::Unreadable {
+                unreadable.push(config.projects());
+            }
+        }
+        let mut cache: FileCache<Known> = FileCache::load(&self.cache_path(), CACHE_VERSION);
+        let stale: Vec<&Source> = {
+            let mut stale: Vec<&Source> =
+                sources.iter().filter(|source| cache.fresh(&source.path, &source.stamp).is_none()).collect();
+            // The largest first: the last file to finish should be a small one.
+            stale.sort_by_key(|source| std::cmp::Reverse(source.stamp.size));
+            stale
+        };
+        let scanned = scan_files(&stale, &progress);
+        let changed = !scanned.is_empty();
+        for (path, entry) in scanned {
+            cache.insert(&path, entry);
+        }
+        let before = cache.len();
+        if before > sources.len() {
+            let there: std::collections::HashSet<&Path> =
+                sources.iter().map(|source| &*source.path).collect();
+            cache.retain(|path, _| there.contains(path));
+        }
+        if changed || cache.len() != before {
+            state::durable::private_dir(&self.state.cache())?;
+            cache.save()?;
+        }
+        let live = Owners::look(&self.configs).live_sessions();
+        let mut sessions: Vec<SessionScan> = sources
+            .iter()
+            .filter_map(|source| {
+                let session = source.session.clone()?;
+                let live = live.contains(session.as_str());
+                let scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
+                Some(assemble(session, source.path.clone(), live, scan))
+            })
+            .collect();
+        self.add_losses(&mut sessions, None)?;
+        sessions.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(ScanAll { sessions, troubles, unreadable })
+    }
+
+    /// Scans one conversation anew.
+    ///
+    /// # Errors
+    /// The vault cannot be asked. A file that cannot be read is a verdict, not an error.
+    pub fn scan_one(&self, target: &Target) -> Result<SessionScan, Error> {
+        let file = match target {
+            Target::File(file) => file,
+            Target::Gone(session) => {
+                let scan = unread(Status::Missing);
+                let mut sessions = vec![assemble(session.clone(), PathBuf::new(), false, scan)];
+                sessions[0].path = self.lost_path(session)?.unwrap_or_default();
+                self.add_losses(&mut sessions, Some(session))?;
+                return Ok(sessions.swap_remove(0));
+            }
+        };
+        let live = Owners::look(&self.configs).live_sessions().contains(file.session.as_str());
+        let scan = scan_file(&file.path, &mut Buffer::default());
+        let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
+        self.add_losses(&mut sessions, Some(&file.session))?;
+        Ok(sessions.swap_remove(0))
+    }
+
+    fn cache_path(&self) -> PathBuf {
+        self.state.cache().join("scan.json")
+    }
+
+    fn lost_path(&self, session: &SessionId) -> Result<Option<PathBuf>, Error> {
+        let losses = self.vault.losses()?;
+        Ok(losses.into_iter().find(|loss| loss.session.as_ref() == Some(session)).map(|loss| loss.path))
+    }
+
+    /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.
+    fn add_losses(&self, sessions: &mut Vec<SessionScan>, only: Option<&SessionId>) -> Result<(), Error> {
+        let mut by_path: std::collections::HashMap<PathBuf, usize> =
+            sessions.iter().enumerate().map(|(at, session)| (session.path.clone(), at)).collect();
+        for loss in self.vault.losses()? {
+            let Some(session) = loss.session.clone() else { continue };
+            if only.is_some_and(|only| *only != session) {
+                continue;
+            }
+            if !loss.path.extension().is_some_and(|extension| extension == "jsonl") || !is_main(&loss.path) {
+                continue;
+            }
+            if loss.event != Event::Deleted && !self.is_lost(&loss.key, &loss.path)? {
+                continue;
+            }
+            let (class, what) = match loss.event {
+                Event::Deleted => (Class::D3, "the whole conversation"),
+                Event::Emptied => (Class::A6, "the whole conversation"),
+                Event::Overwritten => (Class::A7, "what stood there before"),
+                _ => (Class::A7, "the end of the conversation"),
+            };
+            let finding = Finding {
+                class,
+                rows: Vec::new(),
+                count: 1,
+                loses: what.to_owned(),
+                repair: "the vault's copy is put back".to_owned(),
+            };
+            match by_path.get(&loss.path) {
+                Some(at) => {
+                    let known = &mut sessions[*at];
+                    if known.status != Status::Missing || loss.event == Event::Deleted {
+                        known.findings.retain(|finding| finding.class != class);
+                        known.findings.push(finding);
+                        known.status = match known.status {
+                            Status::Missing => Status::Missing,
+                            _ => Status::Corrupted,
+                        };
+                    }
+                }
+                None => {
+                    by_path.insert(loss.path.clone(), sessions.len());
+                    let mut scan = assemble(session, loss.path, false, unread(Status::Missing));
+                    scan.findings.push(finding);
+                    sessions.push(scan);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A main transcript lies right in its project's folder, a subagent's deeper.
+fn is_main(path: &Path) -> bool {
+    path.ancestors().nth(2).is_some_and(|projects| projects.ends_with("projects"))
+}
+
+fn scan_files(sources: &[&Source], progress: &(impl Fn(u64, u64) + Sync)) -> Vec<(PathBuf, Entry<Known>)> {
+    let total: u64 = sources.iter().map(|source| source.stamp.size).sum();
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let buffers: Mutex<Vec<Buffer>> = Mutex::default();
+    sources
+        .par_iter()
+        .map(|source| {
+            let spare = buffers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+            let mut buffer = spare.unwrap_or_default();
+            let read_at_ns = nanoseconds(SystemTime::now());
+            // The stamp of what is read, not of what was listed: the file may have grown in between.
+            let stamp = std::fs::metadata(&source.path).map_or(source.stamp, |meta| Stamp::of(&meta));
+            let scan = scan_file(&source.path, &mut buffer);
+            buffers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(buffer);
+            let size = source.stamp.size;
+            progress(done.fetch_add(size, std::sync::atomic::Ordering::Relaxed) + size, total);
+            (source.path.clone(), Entry { stamp, read_at_ns, value: Known::of(&scan) })
+        })
+        .collect()
+}
+
+/// The verdict on a file, also where it cannot be read.
+fn scan_file(path: &Path, buffer: &mut Buffer) -> Scan {
+    let examined = Transcript::open(path, buffer).and_then(|transcript| transcript.examine());
+    match examined {
+        Ok((mut scan, _)) => {
+            add_place(path, &mut scan);
+            scan
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => unread(Status::Missing),
+        Err(_) => unread(Status::Unreadable),
+    }
+}
+
+fn unread(status: Status) -> Scan {
+    Scan {
+        status,
+        chain_depth: 0,
+        orphan_count: 0,
+        message_count: 0,
+        file_size: 0,
+        findings: Vec::new(),
+        loss: Loss::default(),
+        cwd: None,
+        inner_session: None,
+    }
+}
+
+/// D4: the directory the conversation was held in is gone, or its transcript lies in another one's folder.
+fn add_place(path: &Path, scan: &mut Scan) {
+    let Some(cwd) = &scan.cwd else { return };
+    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    let moved =
+        folder.is_some() && is_main(path) && slug(cwd).is_some_and(|slug| Some(slug.as_str()) != folder);
+    let gone = is_main(path) && !Path::new(cwd).exists();
+    if moved || gone {
+        let repair = if gone {
+            format!("nothing: make {cwd} again, older agents resume only from there")
+        } else {
+            format!("nothing: resume it from {cwd}, or move the file to that directory's folder")
+        };
+        let loses = "nothing on newer agents; older ones do not find it".to_owned();
+        scan.findings.push(Finding { class: Class::D4, rows: Vec::new(), count: 1, loses, repair });
+    }
+}
+
+fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> SessionScan {
+    let Scan { status, chain_depth, orphan_count, message_count, file_size, findings, loss, .. } = scan;
+    let mut findings = findings;
+    if live {
+        let repair = "nothing while it runs".to_owned();
+        let loses = "nothing: a process owns it".to_owned();
+        findings.push(Finding { class: Class::D6, rows: Vec::new(), count: 1, loses, repair });
+    }
+    SessionScan {
+        session,
+        path,
+        status,
+        live,
+        chain_depth,
+        orphan_count,
+        message_count,
+        file_size,
+        findings,
+        loss,
+    }
+}
+
+/// Files to repair: every transcript that a repair would change. Vanished ones stay so unless they are named.
+pub(crate) fn repairable(scans: &[SessionScan], clinic: &Clinic) -> Vec<TranscriptFile> {
+    let broken = scans.iter().filter(|scan| scan.status == Status::Corrupted);
+    broken
+        .filter_map(|scan| {
+            let config = clinic.config_of(&scan.path)?.clone();
+            Some(TranscriptFile { config, session: scan.session.clone(), path: scan.path.clone() })
+        })
+        .collect()
+}
+
+impl Clinic {
+    /// Every conversation that a repair would change.
+    ///
+    /// # Errors
+    /// The scan failed.
+    pub fn broken(&self) -> Result<Vec<TranscriptFile>, Error> {
+        Ok(repairable(&self.scan_all(|_, _| {})?.sessions, self))
+    }
+}

@@ -1,0 +1,246 @@
+//! Puts back what the vault still has of a conversation that was deleted, emptied, cut short or overwritten.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use agents::SessionId;
+use agents::claude::{ConfigDir, Owners, TranscriptFile};
+use jiff::Timestamp;
+use state::durable::{self, Kept};
+use transcript::{Buffer, Transcript};
+use vault::{Conversation, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation};
+
+use crate::backup::Backup;
+use crate::repair::{RepairOutcome, RepairStatus, refuse};
+use crate::{Clinic, Error, Refusal};
+
+/// The agent sweeps transcripts older than this where its settings say nothing (cc#85466).
+const SWEPT_AFTER_DAYS: u64 = 30;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// What came of putting a conversation back.
+#[derive(Debug, Clone)]
+pub struct PutBack {
+    /// The session to resume: a new one where the old id holds another conversation by now.
+    pub session: SessionId,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which generation of the vault.
+    pub generation: u32,
+    /// What stood there, where something did.
+    pub backup: Option<PathBuf>,
+    /// How many other files of the conversation (subagents, tool results) came back with it.
+    pub others: usize,
+}
+
+impl Clinic {
+    /// Puts back what a conversation lost, before a repair looks at what is there. `None`: nothing is lost.
+    pub(crate) fn put_back_lost(
+        &self,
+        file: &TranscriptFile,
+        path: &Path,
+        dry_run: bool,
+    ) -> Result<Option<RepairOutcome>, Error> {
+        let lost = self.vault.losses()?.into_iter().find(|loss| {
+            loss.session.as_ref() == Some(&file.session) && (loss.path == file.path || loss.path == path)
+        });
+        let Some(loss) = lost else { return Ok(None) };
+        let Some((conversation, mirrored)) = self.mirrored(&loss.key, &loss.path)? else { return Ok(None) };
+        let Some(best) = mirrored.best_generation().cloned() else { return Ok(None) };
+        if self.lost_what(path, &conversation, &mirrored, &best)?.is_none() {
+            return Ok(None);
+        }
+        let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
+        outcome.reason = Some(format!("generation {} of the vault was put back", best.number));
+        if dry_run {
+            outcome.reason = Some(format!("generation {} of the vault would be put back", best.number));
+            return Ok(Some(outcome));
+        }
+        match self.put_back(&conversation, &mirrored, &best, path)? {
+            Ok(back) => {
+                outcome.resume_id = back.session;
+                outcome.path = back.path;
+                outcome.backup = back.backup;
+                Ok(Some(outcome))
+            }
+            Err(refusal) => Ok(Some(RepairOutcome::refused(file, &refusal))),
+        }
+    }
+
+    /// Whether a scan's loss is one: agents cut and rewrite their own files too.
+    pub(crate) fn is_lost(&self, key: &Key, path: &Path) -> Result<bool, Error> {
+        let Some((conversation, mirrored)) = self.mirrored(key, path)? else { return Ok(false) };
+        let Some(best) = mirrored.best_generation() else { return Ok(false) };
+        Ok(self.lost_what(path, &conversation, &mirrored, best)?.is_some())
+    }
+
+    /// Puts back a conversation that the user names: the best generation, or a given one.
+    ///
+    /// # Errors
+    /// The vault or the file system failed.
+    pub fn restore(
+        &self,
+        session: &SessionId,
+        generation: Option<u32>,
+    ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
+        let found = self.vault.find(session)?;
+        let Some(conversation) = found.into_iter().find(|conversation| conversation.transcript().is_some())
+        else {
+            return Ok(None);
+        };
+        let Some(mirrored) = conversation.transcript().cloned() else { return Ok(None) };
+        let chosen = match generation {
+            Some(number) => {
+                mirrored.generations.iter().find(|generation| generation.number == number).cloned()
+            }
+            None => mirrored.best_generation().cloned(),
+        };
+        let Some(chosen) = chosen else { return Ok(None) };
+        let path = conversation.config.join(&mirrored.name);
+        Ok(Some(self.put_back(&conversation, &mirrored, &chosen, &path)?))
+    }
+
+    fn mirrored(&self, key: &Key, path: &Path) -> Result<Option<(Conversation, MirroredFile)>, Error> {
+        let Some(conversation) = self.vault.conversation(key)? else { return Ok(None) };
+        let name = path.strip_prefix(&conversation.config).unwrap_or(path).to_path_buf();
+        let file = conversation.files.iter().find(|file| Path::new(&file.name) == name).cloned();
+        Ok(file.map(|file| (conversation, file)))
+    }
+
+    /// How what is there relates to a generation, where something is lost; `None` where nothing is.
+    fn lost_what(
+        &self,
+        path: &Path,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+        generation: &GenerationInfo,
+    ) -> Result<Option<Relation>, Error> {
+        let mut vaulted = Vec::new();
+        self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut vaulted)?;
+        let vaulted = Transcript::of(&vaulted, None);
+        let vaulted_ids: HashSet<u128> = vaulted.ids().collect();
+        let current = match Transcript::open(path, &mut Buffer::default()) {
+            Ok(current) => current,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(Relation::Subset)),
+            Err(source) => return Err(Error::Read { path: path.to_path_buf(), source }),
+        };
+        let ids: HashSet<u128> = current.ids().collect();
+        let relation = vault::compare_uuid_sets(&ids, &vaulted_ids);
+        // An agent drops the rows before a compaction, and a row it did not finish: then the end is where it was.
+        let end_is_lost = vaulted.newest_turn_ms() > current.newest_turn_ms();
+        let another = vaulted_ids.is_disjoint(&ids);
+        Ok(((end_is_lost || another) && relation != Relation::Equal).then_some(relation))
+    }
+
+    fn put_back(
+        &self,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+        generation: &GenerationInfo,
+        path: &Path,
+    ) -> Result<Result<PutBack, Refusal>, Error> {
+        let Some(session) = conversation.session.clone() else {
+            return Ok(Err(Refusal::Diverged("the history is restored with --to only".to_owned())));
+        };
+        if let Some(refusal) = refuse(Owners::look(&self.configs).of(&session, path)) {
+            return Ok(Err(refusal));
+        }
+        let config = ConfigDir::new(&conversation.config);
+        let now = SystemTime::now();
+        let folder = path.parent().unwrap_or(path);
+        let original =
+            SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
+        let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
+        let mtime = vault::put_back_mtime(original, period, now, newest_transcript(folder, path));
+        let kept = Kept { mode: None, mtime: Some(mtime) };
+        durable::private_dir(folder)?;
+        let exists = path.exists();
+        let diverged = exists
+            && self.lost_what(path, conversation, mirrored, generation)? == Some(Relation::Diverged)
+            && has_rows(path);
+        if diverged {
+            let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
+            return Ok(Ok(PutBack { others: 0, generation: generation.number, backup: None, ..copied }));
+        }
+        let mut backup = None;
+        if exists {
+            let taken = Backup::take(&self.vault.backups(), &session, path, Timestamp::now())?;
+            backup = Some(taken.transcript());
+        }
+        self.vault.restore_to(&conversation.key, &mirrored.name, Some(generation.number), path, kept)?;
+        let others = self.put_back_others(conversation)?;
+        let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
+        if let Some(source) = self.source_of(&file) {
+            self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
+        }
+        self.tell("put_back", |entry| {
+            entry
+                .with("sessionId", session.as_str())
+                .with("path", path.to_string_lossy())
+                .with("generation", generation.number)
+        })?;
+        Ok(Ok(PutBack { session, path: path.to_path_buf(), generation: generation.number, backup, others }))
+    }
+
+    /// The old id holds another conversation: the vaulted one comes back under a new id.
+    fn copy_from_vault(
+        &self,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+        generation: &GenerationInfo,
+        folder: &Path,
+        kept: Kept,
+    ) -> Result<PutBack, Error> {
+        let mut bytes = Vec::new();
+        self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut bytes)?;
+        let old = conversation.session.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default();
+        let (session, path) = crate::as_copy::write_copy(folder, &old, &bytes, kept)?;
+        Ok(PutBack { session, path, generation: generation.number, backup: None, others: 0 })
+    }
+
+    /// Subagents' rows and tool results that went with the transcript.
+    fn put_back_others(&self, conversation: &Conversation) -> Result<usize, Error> {
+        let mut count = 0;
+        for file in &conversation.files {
+            let belongs = matches!(file.kind, FileKind::Subagent | FileKind::ToolResult);
+            let path = conversation.config.join(&file.name);
+            if belongs
+                && !path.exists()
+                && let Some(best) = file.best_generation()
+            {
+                durable::private_dir(path.parent().unwrap_or(&path))?;
+                self.vault.restore_to(
+                    &conversation.key,
+                    &file.name,
+                    Some(best.number),
+                    &path,
+                    Kept::default(),
+                )?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn has_rows(path: &Path) -> bool {
+    let open = Transcript::open(path, &mut Buffer::default());
+    open.is_ok_and(|transcript: Transcript<File>| transcript.newest_turn_ms().is_some())
+}
+
+/// The agent's own setting, or its default.
+fn cleanup_days(config: &ConfigDir) -> u64 {
+    let settings = std::fs::read(config.path().join("settings.json")).unwrap_or_default();
+    let settings: Option<serde_json::Value> = serde_json::from_slice(&settings).ok();
+    settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64()).unwrap_or(SWEPT_AFTER_DAYS)
+}
+
+/// The newest modification time among the other transcripts of a folder: `--continue` must not change its mind.
+fn newest_transcript(folder: &Path, but: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let others = entries.map(|entry| entry.path()).filter(|path| path != but);
+    let transcripts = others.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    transcripts.filter_map(|path| std::fs::metadata(path).ok()?.modified().ok()).max()
+}

@@ -1,0 +1,150 @@
+//! What a user means by a target: an id or its unique beginning, or a path.
+
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use agents::claude::{ConfigDir, FindError, TranscriptFile, find_session};
+use state::record::SessionRecord;
+
+use crate::Clinic;
+
+/// One conversation that a command is about.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// Its transcript is there.
+    File(TranscriptFile),
+    /// Its transcript is not there; the vault may have it.
+    Gone(SessionId),
+}
+
+/// Why a target cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// Nothing of that name.
+    #[error("{0:?} is no session here: `rekindle scan --all` lists them")]
+    Unknown(String),
+    /// Several sessions begin with it.
+    #[error("{prefix:?} is the beginning of {} sessions; give more of it: {}", ids.len(), list(ids))]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// What begins with it.
+        ids: Vec<SessionId>,
+    },
+    /// One id in several places.
+    #[error("session {id} exists in {} places; give the path: {}", paths.len(), paths_list(paths))]
+    Twice {
+        /// The id.
+        id: SessionId,
+        /// Where it is.
+        paths: Vec<PathBuf>,
+    },
+    /// A path that is no transcript.
+    #[error("{} is {what}, not a transcript", path.display())]
+    NotATranscript {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The file system refused.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn list(ids: &[SessionId]) -> String {
+    ids.iter().take(5).map(|id| id.as_str().to_owned()).collect::<Vec<_>>().join(", ")
+}
+
+fn paths_list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Clinic {
+    /// Finds what `text` means.
+    ///
+    /// # Errors
+    /// It means nothing, or more than one thing.
+    pub fn target(&self, text: &str) -> Result<Target, TargetError> {
+        let path = Path::new(text);
+        if text.contains('/') || path.extension().is_some_and(|extension| extension == "jsonl") {
+            return self.file_target(path);
+        }
+        let found = find_session(&self.configs, text).map_err(|error| match error {
+            FindError::Ambiguous { prefix, ids } => TargetError::Ambiguous { prefix, ids },
+            FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
+        })?;
+        match <[TranscriptFile; 1]>::try_from(found) {
+            Ok([file]) => Ok(Target::File(file)),
+            Err(found) if found.is_empty() => self.vaulted(text),
+            Err(found) => self.by_record(found),
+        }
+    }
+
+    /// One id in several places: the record's configuration directory decides.
+    fn by_record(&self, found: Vec<TranscriptFile>) -> Result<Target, TargetError> {
+        let Some(id) = found.first().map(|file| file.session.clone()) else {
+            return Err(TargetError::Unknown(String::new()));
+        };
+        let record = SessionRecord::read(&self.state, &id).ok().flatten();
+        let config = record.as_ref().and_then(SessionRecord::config_dir);
+        let mut ours =
+            found.iter().filter(|file| config.as_deref().is_some_and(|config| file.config.path() == config));
+        match (ours.next(), ours.next()) {
+            (Some(file), None) => Ok(Target::File(file.clone())),
+            _ => Err(TargetError::Twice { id, paths: found.into_iter().map(|file| file.path).collect() }),
+        }
+    }
+
+    /// A session that only the vault knows.
+    fn vaulted(&self, text: &str) -> Result<Target, TargetError> {
+        let unknown = || TargetError::Unknown(text.to_owned());
+        let all = self.vault.list().map_err(|_| unknown())?;
+        let mut ids: Vec<SessionId> =
+            all.into_iter().filter_map(|conversation| conversation.session).collect();
+        ids.retain(|id| id.as_str().starts_with(text) && !text.is_empty());
+        ids.sort();
+        ids.dedup();
+        match ids.as_slice() {
+            [id] => Ok(Target::Gone(id.clone())),
+            [] => Err(unknown()),
+            _ => Err(TargetError::Ambiguous { prefix: text.to_owned(), ids }),
+        }
+    }
+
+    fn file_target(&self, path: &Path) -> Result<Target, TargetError> {
+        let meta = match std::fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+                return match self.vaulted(stem) {
+                    Ok(gone) => Ok(gone),
+                    Err(_) => Err(TargetError::Unreadable { path: path.to_path_buf(), source: error }),
+                };
+            }
+            Err(source) => return Err(TargetError::Unreadable { path: path.to_path_buf(), source }),
+        };
+        let what = if meta.is_dir() { "a directory" } else { "a device or pipe" };
+        if !meta.is_file() {
+            return Err(TargetError::NotATranscript { path: path.to_path_buf(), what });
+        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let session = SessionId::new(stem).map_err(|_| TargetError::NotATranscript {
+            path: path.to_path_buf(),
+            what: "a file without a name",
+        })?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        let config = self.config_of(&path).cloned().unwrap_or_else(|| config_around(&path));
+        Ok(Target::File(TranscriptFile { config, session, path }))
+    }
+}
+
+/// The configuration directory a path suggests: `<config>/projects/<slug>/<session>.jsonl`.
+fn config_around(path: &Path) -> ConfigDir {
+    ConfigDir::new(path.ancestors().nth(3).unwrap_or(path))
+}

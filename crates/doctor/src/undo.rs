@@ -1,0 +1,154 @@
+//! Takes the last repair back: the bytes as they were, and what was said since behind them.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use agents::claude::{Owners, TranscriptFile};
+use jiff::Timestamp;
+use state::durable;
+use vault::Origination;
+
+use crate::backup::{self, Backup, RepairRecord, RepairState};
+use crate::repair::refuse;
+use crate::swap;
+use crate::{Clinic, Error, Refusal};
+
+/// A repair that was taken back.
+#[derive(Debug, Clone)]
+pub struct Undone {
+    /// The session.
+    pub session: SessionId,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// When the repair had been.
+    pub repaired_at: Timestamp,
+    /// Bytes that were said since and kept.
+    pub kept_since: u64,
+}
+
+impl Clinic {
+    /// Takes back the last repair of a session, or the last of all. `None`: there is none.
+    ///
+    /// # Errors
+    /// The file system failed; the file is as it was.
+    pub fn undo(
+        &self,
+        session: Option<&str>,
+        dry_run: bool,
+    ) -> Result<Option<Result<Undone, Refusal>>, Error> {
+        let repairs = backup::repairs(&self.vault.backups(), session);
+        let Some((taken, record)) =
+            repairs.into_iter().find(|(_, record)| record.state != RepairState::Undone)
+        else {
+            return Ok(None);
+        };
+        let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
+        if record.state == RepairState::Intent {
+            swap::recover(&self.vault.backups(), &record.path, &id)?;
+        }
+        self.take_back(taken, record, id, dry_run).map(Some)
+    }
+
+    fn take_back(
+        &self,
+        taken: Backup,
+        mut record: RepairRecord,
+        session: SessionId,
+        dry_run: bool,
+    ) -> Result<Result<Undone, Refusal>, Error> {
+        let path = record.path.clone();
+        let current = File::open(&path).map_err(Error::read(&path))?;
+        let meta = current.metadata().map_err(Error::read(&path))?;
+        if let Some(refusal) = refuse(Owners::look(&self.configs).of(&session, &path)) {
+            return Ok(Err(refusal));
+        }
+        if meta.len() < record.new.size
+            || backup::mark(&path, &current, record.new.size)?.blake3 != record.new.blake3
+        {
+            let what = format!(
+                "{} is no longer what the repair made; the bytes from before it are in {}",
+                path.display(),
+                taken.transcript().display()
+            );
+            return Ok(Err(Refusal::Diverged(what)));
+        }
+        let kept_since = meta.len() - record.new.size;
+        let undone =
+            Undone { session: session.clone(), path: path.clone(), repaired_at: record.at, kept_since };
+        if dry_run {
+            return Ok(Ok(undone));
+        }
+        let mark = backup::mark(&path, &current, meta.len())?;
+        let file = self.write_original(&taken, &path, &current, &record)?;
+        let aside = swap::aside(&path, &session);
+        let keep = file.into_temp_path().keep();
+        let kept = keep.map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
+        durable::rename(&kept, &aside)?;
+        let now = Timestamp::now();
+        let before = Backup::take(&self.vault.backups(), &session, &path, now)?;
+        let made = File::open(&aside).map_err(Error::read(&aside))?;
+        let new = backup::mark(&aside, &made, made.metadata().map_err(Error::read(&aside))?.len())?;
+        let step = RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: session.to_string(),
+            path: path.clone(),
+            at: now,
+            aside,
+            old: mark,
+            new,
+            state: RepairState::Intent,
+            classes: Vec::new(),
+        };
+        let folder = before.clone();
+        match swap::exchange(&path, current, before, step)? {
+            Err(refusal) => return Ok(Err(refusal)),
+            Ok(swapped) => swap::watch(vec![swapped])?,
+        }
+        // The undoing is itself no repair to take back.
+        if let Some(mut step) = folder.record() {
+            step.state = RepairState::Undone;
+            folder.write(&step)?;
+        }
+        record.state = RepairState::Undone;
+        taken.write(&record)?;
+        self.note_ours(&session, &path)?;
+        self.tell("undo", |entry| {
+            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
+        })?;
+        Ok(Ok(undone))
+    }
+
+    /// The bytes from before the repair, then what came after it.
+    fn write_original(
+        &self,
+        taken: &Backup,
+        path: &Path,
+        current: &File,
+        record: &RepairRecord,
+    ) -> Result<tempfile::NamedTempFile, Error> {
+        let original = taken.transcript();
+        let mut old = File::open(&original).map_err(Error::read(&original))?;
+        let meta = old.metadata().map_err(Error::read(&original))?;
+        let mut since = current.try_clone().map_err(Error::read(path))?;
+        since.seek(SeekFrom::Start(record.new.size)).map_err(Error::read(path))?;
+        let mode = durable::Kept::of(&current.metadata().map_err(Error::read(path))?).mode;
+        let kept = durable::Kept { mode, mtime: meta.modified().ok() };
+        Ok(durable::write_beside(path, kept, |out| {
+            std::io::copy(&mut old.by_ref().take(meta.len()), out)?;
+            std::io::copy(&mut since, out)?;
+            Ok(())
+        })?)
+    }
+
+    /// Tells the vault that a change was ours, so that it is not taken for a loss.
+    pub(crate) fn note_ours(&self, session: &SessionId, path: &Path) -> Result<(), Error> {
+        let Some(config) = self.config_of(path).cloned() else { return Ok(()) };
+        let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
+        if let Some(source) = self.source_of(&file) {
+            self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
+        }
+        Ok(())
+    }
+}

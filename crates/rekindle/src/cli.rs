@@ -1,0 +1,26 @@
+//! What can be typed. The doc comments are the help.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{branches, completions, man, repair, scan, show, undo, up, vault};
+
+/// Coding agents that survive anything
+#[derive(Debug, Parser)]
+#[command(name = "rekindle", version, disable_help_subcommand = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Up(up::Args),
+    Scan(scan::Args),
+    Repair(repair::Args),
+    Branches(branches::Args),
+    Show(show::Args),
+    Undo(undo::Args),
+    Vault(vault::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}

@@ -1,0 +1,36 @@
+//! One file per command: what can be typed after it, and what it does.
+
+pub(crate) mod branches;
+pub(crate) mod completions;
+pub(crate) mod man;
+pub(crate) mod repair;
+pub(crate) mod scan;
+pub(crate) mod show;
+pub(crate) mod undo;
+pub(crate) mod up;
+pub(crate) mod vault;
+
+use crate::cli::{Cli, Command};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+
+/// Runs what was typed.
+pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Up(args) => up::run(&Context::load()?, &args),
+        Command::Scan(args) => scan::run(&Context::load()?, &args),
+        Command::Repair(args) => repair::run(&Context::load()?, &args),
+        Command::Branches(args) => branches::run(&Context::load()?, &args),
+        Command::Show(args) => show::run(&Context::load()?, &args),
+        Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Vault(args) => vault::run(&Context::load()?, &args),
+    }
+}
+
+/// A conversation whose transcript is not there.
+fn gone(session: &agents::SessionId) -> Failure {
+    Failure::new(Exit::Failed, format!("the transcript of {session} is gone"))
+        .hint(format!("the vault has it: rekindle repair {}", session.short()))
+}

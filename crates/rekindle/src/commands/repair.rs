@@ -1,0 +1,230 @@
+use agents::claude::TranscriptFile;
+use doctor::{CopyOptions, RepairOptions, RepairOutcome, RepairStatus, Target};
+use serde_json::{Value, json};
+use transcript::Change;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, colour, count, one_line, paint, say};
+
+/// Mend damaged conversations; every byte that was there is kept
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle repair --all --dry-run\n  rekindle repair 1a2b3c4d\n  rekindle repair 1a2b3c4d --branch 2\n\nA repair is taken back by `rekindle undo`."
+)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["target", "all"])))]
+pub(crate) struct Args {
+    /// A session's id, the beginning of one, or a transcript's path
+    #[arg(value_name = "ID|PATH")]
+    target: Option<String>,
+    /// Mend every conversation that is broken
+    #[arg(long)]
+    all: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave the original alone and write a mended copy under a new id
+    #[arg(long, conflicts_with = "all")]
+    as_copy: bool,
+    /// Make another branch the live one: its number in `rekindle branches`
+    #[arg(long, value_name = "N", conflicts_with_all = ["all", "as_copy", "last"])]
+    branch: Option<usize>,
+    /// Write a copy that holds only the last turns, for a conversation too long to resume
+    #[arg(long, value_name = "TURNS", conflicts_with = "all")]
+    last: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let files = match &args.target {
+        None => {
+            let broken = context.clinic.broken()?;
+            if broken.is_empty() && !args.json {
+                say("Every conversation is healthy.");
+            }
+            broken
+        }
+        Some(text) => match context.target(text)? {
+            Target::File(file) => vec![file],
+            Target::Gone(session) => return put_back(context, args, &session),
+        },
+    };
+    if args.as_copy || args.last.is_some() {
+        return copy(context, args, &files);
+    }
+    let options = RepairOptions { dry_run: args.dry_run, branch: args.branch };
+    let results = context.clinic.repair(&files, options, |_| {});
+    let mut out = Out::new();
+    let mut outcomes = Vec::new();
+    let mut failures = Vec::new();
+    for (file, result) in files.iter().zip(results) {
+        match result {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) => {
+                let invalid = is_invalid(&error);
+                let failure = Failure::from(error);
+                if invalid || files.len() == 1 {
+                    return Err(failure);
+                }
+                failures.push(file.session.short().to_owned());
+                failure.report();
+            }
+        }
+    }
+    show(context, args, &outcomes, &mut out);
+    out.finish_as(verdict(&outcomes, failures.len()))
+}
+
+/// A branch that does not exist is the user's mistake, not the machine's.
+fn is_invalid(error: &doctor::Error) -> bool {
+    matches!(error, doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput)
+}
+
+fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
+    let number = |status| outcomes.iter().filter(|outcome| outcome.status == status).count();
+    let refused = number(RepairStatus::Refused);
+    let failed = number(RepairStatus::Failed) + errors;
+    let done = outcomes.len() - refused - number(RepairStatus::Failed);
+    match (done, refused, failed) {
+        (_, 0, 0) => Exit::Done,
+        (0, _, 0) => Exit::Refused,
+        (0, 0, _) => Exit::Failed,
+        _ => Exit::Partly,
+    }
+}
+
+fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Out) {
+    if args.json {
+        out.json(report(outcomes));
+        return;
+    }
+    for outcome in outcomes {
+        let word = match (outcome.status, args.dry_run) {
+            (RepairStatus::Repaired, true) => "would be repaired",
+            (RepairStatus::Repaired, false) => "repaired",
+            (RepairStatus::AlreadyHealthy, _) => "already healthy",
+            (RepairStatus::Refused, _) => "refused",
+            (RepairStatus::Failed, _) => "failed",
+        };
+        let code = match outcome.status {
+            RepairStatus::Repaired | RepairStatus::AlreadyHealthy => "32",
+            RepairStatus::Refused => "33",
+            RepairStatus::Failed => "31",
+        };
+        let mut line = format!("{}  {}", outcome.session.short(), paint(word, code, colour()));
+        if let Some(reason) = &outcome.reason {
+            line = format!("{line}: {reason}");
+        } else if outcome.status == RepairStatus::Repaired {
+            let classes: Vec<&str> = outcome.findings.iter().map(|finding| finding.class.id()).collect();
+            line = format!(
+                "{line}: {} ({})",
+                count(outcome.changes.len() as u64, "change", "changes"),
+                classes.join(", ")
+            );
+        }
+        out.line(&line);
+        if outcome.resume_id != outcome.session {
+            out.line(&format!("  resume it as {}", outcome.resume_id));
+        }
+        if args.dry_run {
+            for change in &outcome.changes {
+                diff(change, out);
+            }
+        } else if let Some(backup) = &outcome.backup {
+            out.line(&format!("  as it was: {}", context.short_path(backup)));
+        }
+    }
+    if !args.dry_run && outcomes.iter().any(|outcome| outcome.backup.is_some()) {
+        say("Take it back with `rekindle undo`.");
+    }
+}
+
+/// One change as a diff of the value concerned.
+fn diff(change: &Change, out: &mut Out) {
+    const WIDTH: usize = 100;
+    let what = if change.what.is_empty() { "row" } else { &change.what };
+    out.line(&format!("  row {} {what} ({} {})", change.row, change.class.id(), change.class.title()));
+    if let Some(before) = &change.before {
+        out.line(&paint(&format!("    - {}", one_line(before, WIDTH)), "31", colour()));
+    }
+    if let Some(after) = &change.after {
+        out.line(&paint(&format!("    + {}", one_line(after, WIDTH)), "32", colour()));
+    }
+}
+
+/// The JSON of some repairs, as docs/contracts.md has it.
+fn report(outcomes: &[RepairOutcome]) -> Value {
+    let sessions: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| {
+            json!({
+                "sessionId": outcome.session.as_str(),
+                "filePath": outcome.path,
+                "status": outcome.status,
+                "reason": outcome.reason,
+                "backupPath": outcome.backup,
+                "orphansFixed": outcome.orphans_fixed,
+                "newChainDepth": outcome.new_chain_depth,
+                "resumeId": outcome.resume_id.as_str(),
+                "changes": outcome.changes,
+            })
+        })
+        .collect();
+    let resume = match outcomes {
+        [only] => Value::from(only.resume_id.as_str()),
+        _ => Value::Null,
+    };
+    json!({ "resume_id": resume, "sessions": sessions })
+}
+
+fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit, Failure> {
+    let mut out = Out::new();
+    for file in files {
+        let options = CopyOptions { last_turns: args.last, dry_run: args.dry_run };
+        let copied = context.clinic.copy(file, options)?;
+        if args.json {
+            out.json(json!({
+                "resume_id": copied.session.as_str(),
+                "sessions": [{
+                    "sessionId": file.session.as_str(),
+                    "filePath": copied.path,
+                    "status": "repaired",
+                    "backupPath": null,
+                    "orphansFixed": copied.orphans_fixed,
+                    "newChainDepth": copied.chain_depth,
+                    "resumeId": copied.session.as_str(),
+                    "changes": copied.changes,
+                }],
+            }));
+        } else if args.dry_run {
+            out.line(&format!(
+                "{}  would be copied with {}",
+                file.session.short(),
+                count(copied.changes.len() as u64, "change", "changes")
+            ));
+            for change in &copied.changes {
+                diff(change, &mut out);
+            }
+        } else {
+            out.line(&format!("{}  copied to {}", file.session.short(), copied.session));
+            out.line(&format!("  {}", context.short_path(&copied.path)));
+        }
+    }
+    out.finish()
+}
+
+/// A transcript that is gone comes back from the vault.
+fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Result<Exit, Failure> {
+    if args.dry_run {
+        let mut out = Out::new();
+        if args.json {
+            out.json(json!({ "resume_id": session.as_str(), "sessions": [{ "sessionId": session.as_str(), "status": "repaired", "reason": "the vault's copy would be put back", "changes": [] }] }));
+        } else {
+            out.line(&format!("{}  would be put back from the vault", session.short()));
+        }
+        return out.finish();
+    }
+    super::vault::put_back(context, session, None, args.json)
+}

@@ -1,0 +1,222 @@
+use doctor::{ScanAll, SessionScan};
+use serde_json::{Value, json};
+use transcript::{Finding, Status};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Bar, Out, Table, bytes, colour, count, paint, say};
+
+/// Check conversations for damage, without changing anything
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  rekindle scan --all\n  rekindle scan 1a2b3c4d --json")]
+pub(crate) struct Args {
+    /// A session's id, the beginning of one, or a transcript's path
+    #[arg(value_name = "ID|PATH", conflicts_with = "all")]
+    target: Option<String>,
+    /// Check every conversation (also what happens without a target)
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let mut out = Out::new();
+    match &args.target {
+        Some(text) => {
+            let scan = context.clinic.scan_one(&context.target(text)?)?;
+            if args.json {
+                out.json(report(std::slice::from_ref(&scan)));
+            } else {
+                details(context, &scan, &mut out);
+            }
+        }
+        None => {
+            let all = scan_all(context)?;
+            if args.json {
+                out.json(report(&all.sessions));
+            } else {
+                summary(context, &all, &mut out);
+            }
+        }
+    }
+    out.finish()
+}
+
+/// Scans everything, with a bar where it takes long.
+pub(crate) fn scan_all(context: &Context) -> Result<ScanAll, Failure> {
+    let bar = Bar::new("checking");
+    let all = context.clinic.scan_all(|done, total| bar.at(done, total))?;
+    drop(bar);
+    for path in &all.unreadable {
+        say(&format!("rekindle: {} cannot be listed", path.display()));
+    }
+    for trouble in &all.troubles {
+        say(&format!("rekindle: {}: cannot {}", trouble.path.display(), trouble.kind));
+    }
+    Ok(all)
+}
+
+/// The table of what is broken, and the totals.
+pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
+    let broken: Vec<&SessionScan> =
+        all.sessions.iter().filter(|scan| scan.status != Status::Healthy).collect();
+    if !broken.is_empty() {
+        let mut table = Table::new(&["session", "status", "a resume loses", "why", "directory"]);
+        for scan in &broken {
+            let folder = scan.path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+            table.row(&[
+                scan.session.short().to_owned(),
+                status_word(scan),
+                losses(scan),
+                classes(&scan.findings),
+                folder.to_string_lossy().into_owned(),
+            ]);
+        }
+        out.line(&table.text());
+        out.line("");
+    }
+    out.line(&totals_line(&all.sessions));
+    if broken.iter().any(|scan| scan.status == Status::Corrupted) {
+        say("Mend them with `rekindle repair --all`; see one with `rekindle scan ID`.");
+    }
+    let _ = context;
+}
+
+fn status_word(scan: &SessionScan) -> String {
+    let code = match scan.status {
+        Status::Healthy => "32",
+        Status::Corrupted | Status::Missing => "33",
+        Status::Unrecoverable | Status::Unreadable => "31",
+    };
+    let live = if scan.live { " (live)" } else { "" };
+    format!("{}{live}", paint(scan.status.word(), code, colour()))
+}
+
+/// What a resume would lose, in a few words.
+fn losses(scan: &SessionScan) -> String {
+    let lost = scan.loss.older.max(scan.loss.newer);
+    if lost > 0 {
+        return format!("{lost} of {}", count(scan.loss.prompts, "prompt", "prompts"));
+    }
+    let worst = scan.findings.iter().map(|finding| finding.loses.as_str());
+    let worst = worst.filter(|loses| !loses.starts_with("no")).max_by_key(|loses| rank(loses));
+    match worst {
+        Some(loses) => loses.split(':').next().unwrap_or(loses).to_owned(),
+        None => "nothing yet".to_owned(),
+    }
+}
+
+fn rank(loses: &str) -> usize {
+    ["the whole", "every further turn", "the end", "the rows"]
+        .iter()
+        .rev()
+        .position(|start| loses.starts_with(start))
+        .map_or(0, |at| at + 1)
+}
+
+fn classes(findings: &[Finding]) -> String {
+    let parts = findings.iter().map(|finding| match finding.count {
+        0 | 1 => finding.class.id().to_owned(),
+        more => format!("{}×{more}", finding.class.id()),
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// `312 sessions: 300 healthy, 12 corrupted; 2 live; 602 MB`.
+pub(crate) fn totals_line(sessions: &[SessionScan]) -> String {
+    let words =
+        [Status::Healthy, Status::Corrupted, Status::Missing, Status::Unreadable, Status::Unrecoverable];
+    let parts = words.iter().filter_map(|status| {
+        let number = sessions.iter().filter(|scan| scan.status == *status).count();
+        (number > 0).then(|| format!("{number} {}", status.word()))
+    });
+    let live = sessions.iter().filter(|scan| scan.live).count();
+    let size: u64 = sessions.iter().map(|scan| scan.file_size).sum();
+    let mut line = count(sessions.len() as u64, "session", "sessions");
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        line = format!("{line}: {}", parts.join(", "));
+    }
+    if live > 0 {
+        line = format!("{line}; {live} live");
+    }
+    format!("{line}; {}", bytes(size))
+}
+
+/// Everything about one conversation.
+fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
+    out.line(&format!("{}  {}", scan.session, status_word(scan)));
+    if !scan.path.as_os_str().is_empty() {
+        out.line(&format!("  {}", context.short_path(&scan.path)));
+    }
+    out.line(&format!(
+        "  {}, {} on the chain, {}, {}",
+        count(scan.message_count, "row", "rows"),
+        scan.chain_depth,
+        count(scan.orphan_count, "orphan", "orphans"),
+        bytes(scan.file_size),
+    ));
+    if !scan.findings.is_empty() {
+        out.line("");
+        let mut table = Table::new(&["class", "rows", "what", "a resume loses", "repair"]);
+        for finding in &scan.findings {
+            table.row(&[
+                finding.class.id().to_owned(),
+                rows(finding),
+                finding.class.title().to_owned(),
+                finding.loses.clone(),
+                finding.repair.clone(),
+            ]);
+        }
+        out.line(&table.text());
+    }
+    if matches!(scan.status, Status::Corrupted | Status::Missing) {
+        say(&format!("Mend it with `rekindle repair {}`.", scan.session.short()));
+    }
+}
+
+fn rows(finding: &Finding) -> String {
+    let shown: Vec<String> = finding.rows.iter().take(3).map(ToString::to_string).collect();
+    let more = finding.count.saturating_sub(shown.len() as u64);
+    match (shown.is_empty(), more) {
+        (true, _) => "-".to_owned(),
+        (_, 0) => shown.join(", "),
+        (_, more) => format!("{} +{more}", shown.join(", ")),
+    }
+}
+
+/// The JSON of some scans, as docs/contracts.md has it.
+pub(crate) fn report(sessions: &[SessionScan]) -> Value {
+    let list: Vec<Value> = sessions.iter().map(session_json).collect();
+    let number = |status: Status| sessions.iter().filter(|scan| scan.status == status).count();
+    json!({
+        "sessions": list,
+        "totals": {
+            "sessions": sessions.len(),
+            "healthy": number(Status::Healthy),
+            "corrupted": number(Status::Corrupted),
+            "unrecoverable": number(Status::Unrecoverable),
+            "missing": number(Status::Missing),
+            "unreadable": number(Status::Unreadable),
+            "live": sessions.iter().filter(|scan| scan.live).count(),
+            "fileSize": sessions.iter().map(|scan| scan.file_size).sum::<u64>(),
+        },
+    })
+}
+
+fn session_json(scan: &SessionScan) -> Value {
+    json!({
+        "sessionId": scan.session.as_str(),
+        "filePath": scan.path,
+        "status": scan.status,
+        "live": scan.live,
+        "chainDepth": scan.chain_depth,
+        "orphanCount": scan.orphan_count,
+        "messageCount": scan.message_count,
+        "fileSize": scan.file_size,
+        "findings": scan.findings,
+        "loses": { "prompts": scan.loss.prompts, "older": scan.loss.older, "newer": scan.loss.newer },
+    })
+}

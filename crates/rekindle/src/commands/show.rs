@@ -1,0 +1,186 @@
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+use doctor::Target;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use transcript::{Buffer, Speaker, Transcript, Utterance};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, colour, paint};
+
+/// Read a conversation: who said what, when, with which tool
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle show 1a2b3c4d\n  rekindle show 1a2b3c4d --md > conversation.md"
+)]
+pub(crate) struct Args {
+    /// A session's id, the beginning of one, or a transcript's path
+    #[arg(value_name = "ID|PATH")]
+    target: String,
+    /// As Markdown
+    #[arg(long, conflicts_with = "json")]
+    md: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much of a tool's output is shown; the rest is in the transcript.
+const RESULT_LINES: usize = 12;
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let file = match context.target(&args.target)? {
+        Target::File(file) => file,
+        Target::Gone(session) => return Err(super::gone(&session)),
+    };
+    let read = |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
+    let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
+    let zone = TimeZone::system();
+    let mut to = Pager::open(!args.md && !args.json);
+    if args.md {
+        to.line(&format!("# Conversation {}\n", file.session));
+    }
+    let painted = colour() && !args.md;
+    let visit = |utterance: Utterance| {
+        let text = if args.json {
+            json_line(&utterance)
+        } else if args.md {
+            markdown(&utterance, &zone)
+        } else {
+            plain(&utterance, &zone, painted)
+        };
+        to.line(&text)
+    };
+    transcript.conversation(visit).map_err(read)?;
+    to.finish()
+}
+
+fn who(speaker: &Speaker) -> String {
+    match speaker {
+        Speaker::User => "you".to_owned(),
+        Speaker::Agent => "agent".to_owned(),
+        Speaker::Call(tool) => format!("tool {tool}"),
+        Speaker::Result => "result".to_owned(),
+        Speaker::Summary => "summary".to_owned(),
+    }
+}
+
+fn time(utterance: &Utterance, zone: &TimeZone) -> String {
+    let at = utterance.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(
+        || "?".to_owned(),
+        |at| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+fn plain(utterance: &Utterance, zone: &TimeZone, painted: bool) -> String {
+    let code = match utterance.speaker {
+        Speaker::User => "1;36",
+        Speaker::Agent => "1",
+        _ => "2",
+    };
+    let mark = if utterance.stranded { " · stranded: a resume does not reach this" } else { "" };
+    let head = format!("{} · {}{mark}", who(&utterance.speaker), time(utterance, zone));
+    let body = match utterance.speaker {
+        Speaker::Result => first_lines(&utterance.text),
+        _ => printable(&utterance.text),
+    };
+    format!("{}\n{}\n", paint(&head, code, painted), body.trim_end())
+}
+
+fn markdown(utterance: &Utterance, zone: &TimeZone) -> String {
+    let mark = if utterance.stranded { " *(stranded: a resume does not reach this)*" } else { "" };
+    let head = format!("**{}** · {}{mark}", who(&utterance.speaker), time(utterance, zone));
+    let text = printable(&utterance.text);
+    match utterance.speaker {
+        Speaker::Call(_) | Speaker::Result => {
+            let fence = "`".repeat(longest_fence(&text).max(2) + 1);
+            format!("{head}\n\n{fence}\n{}\n{fence}\n", text.trim_end())
+        }
+        _ => format!("{head}\n\n{}\n", text.trim_end()),
+    }
+}
+
+/// The longest run of backticks: a fence must be longer.
+fn longest_fence(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}
+
+fn json_line(utterance: &Utterance) -> String {
+    serde_json::json!({
+        "who": who(&utterance.speaker),
+        "at": utterance.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()).map(|at| at.to_string()),
+        "text": utterance.text,
+        "stranded": utterance.stranded,
+    })
+    .to_string()
+}
+
+fn first_lines(text: &str) -> String {
+    let text = printable(text);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = lines.iter().take(RESULT_LINES).copied().collect::<Vec<_>>().join("\n");
+    if lines.len() > RESULT_LINES {
+        shown = format!("{shown}\n… {} more lines", lines.len() - RESULT_LINES);
+    }
+    shown
+}
+
+/// Terminal control sequences inside a conversation must not reach the reader's terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// A pager on a terminal, plain output elsewhere.
+enum Pager {
+    Child { child: std::process::Child, ok: bool },
+    Plain(Out),
+}
+
+impl Pager {
+    fn open(wanted: bool) -> Pager {
+        if !wanted || !std::io::stdout().is_terminal() {
+            return Pager::Plain(Out::new());
+        }
+        let command = std::env::var("PAGER").unwrap_or_default();
+        let mut words = command.split_whitespace();
+        let (program, arguments) = match words.next() {
+            Some(program) => (program, words.collect()),
+            None => ("less", vec!["-FRX"]),
+        };
+        match Command::new(program).args(arguments).stdin(Stdio::piped()).spawn() {
+            Ok(child) => Pager::Child { child, ok: true },
+            Err(_) => Pager::Plain(Out::new()),
+        }
+    }
+
+    /// Writes a line; whether anybody still reads.
+    fn line(&mut self, text: &str) -> bool {
+        match self {
+            Pager::Plain(out) => {
+                out.line(text);
+                out.listening()
+            }
+            Pager::Child { child, ok } => {
+                let wrote = child.stdin.as_mut().is_some_and(|stdin| writeln!(stdin, "{text}").is_ok());
+                *ok &= wrote;
+                wrote
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Exit, Failure> {
+        match self {
+            Pager::Plain(out) => out.finish(),
+            Pager::Child { mut child, .. } => {
+                drop(child.stdin.take());
+                child
+                    .wait()
+                    .map_err(|error| Failure::new(Exit::Failed, format!("the pager failed: {error}")))?;
+                Ok(Exit::Done)
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+use serde_json::json;
+
+use crate::commands::{scan, vault};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::Out;
+
+/// Bring the vault up to date, check every conversation and say what was found
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: rekindle up\n\nChanges nothing outside its own state directory.")]
+pub(crate) struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let synced = vault::sync_all(context, false)?;
+    vault::prune_quietly(context);
+    let all = scan::scan_all(context)?;
+    let mut out = Out::new();
+    if args.json {
+        let mut report = scan::report(&all.sessions);
+        if let Some(report) = report.as_object_mut() {
+            report.insert("vault".to_owned(), vault::sync_json(&synced));
+        }
+        out.json(json!(report));
+    } else {
+        vault::sync_words(&synced, &mut out);
+        scan::summary(context, &all, &mut out);
+    }
+    out.finish_as(if synced.failures.is_empty() { Exit::Done } else { Exit::Partly })
+}

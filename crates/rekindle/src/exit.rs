@@ -1,0 +1,76 @@
+//! Exit codes, and how a failure is told.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Every way a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// It failed; nothing was changed by half.
+    Failed = 1,
+    /// What was typed makes no sense.
+    Usage = 2,
+    /// A guard said no.
+    Refused = 3,
+    /// Some of it was done.
+    Partly = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command did not do what it should: one sentence, and what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says it on standard error.
+    pub(crate) fn report(self) -> ExitCode {
+        let mut err = std::io::stderr().lock();
+        // Where even that cannot be written, the exit code must do.
+        let _ = writeln!(err, "rekindle: {}", self.message);
+        if let Some(hint) = self.hint {
+            let _ = writeln!(err, "  {hint}");
+        }
+        self.exit.into()
+    }
+
+    /// What clap has to say: help and version are no failures.
+    pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+        let _ = error.print();
+        if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+    }
+}
+
+/// Errors of libraries become one sentence: the error and its causes.
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let error = error.into();
+        let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let is_space = error.chain().any(|cause| {
+            cause
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|io| io.kind() == std::io::ErrorKind::StorageFull)
+        });
+        let failure = Failure::new(Exit::Failed, format!("cannot {}", causes.join(": ")));
+        if is_space { failure.hint("the disk is full: make room and try again") } else { failure }
+    }
+}

@@ -1,0 +1,102 @@
+//! How things are shown: one writer, one table, one kind of JSON, one progress bar.
+
+mod bar;
+mod table;
+mod words;
+
+pub(crate) use bar::Bar;
+pub(crate) use table::Table;
+pub(crate) use words::{age, ago, bytes, count, one_line};
+
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+
+use crate::exit::{Exit, Failure};
+
+/// The version of everything this program prints as JSON.
+const SCHEMA_VERSION: u64 = 1;
+
+/// Standard output. A reader that goes away (`| head`) is not an error.
+pub(crate) struct Out {
+    to: BufWriter<StdoutLock<'static>>,
+    failed: Option<std::io::Error>,
+}
+
+impl Out {
+    pub(crate) fn new() -> Out {
+        Out { to: BufWriter::new(std::io::stdout().lock()), failed: None }
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        if self.failed.is_none()
+            && let Err(error) = self.to.write_all(bytes)
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    pub(crate) fn line(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.bytes(b"\n");
+    }
+
+    /// Whether anybody still listens.
+    pub(crate) fn listening(&self) -> bool {
+        self.failed.is_none()
+    }
+
+    /// An object on one line, with the schema's version first.
+    pub(crate) fn json(&mut self, value: Value) {
+        let mut object = Map::new();
+        object.insert("schemaVersion".to_owned(), SCHEMA_VERSION.into());
+        if let Value::Object(members) = value {
+            object.extend(members);
+        }
+        self.line(&Value::Object(object).to_string());
+    }
+
+    pub(crate) fn finish(self) -> Result<Exit, Failure> {
+        self.finish_as(Exit::Done)
+    }
+
+    pub(crate) fn finish_as(mut self, exit: Exit) -> Result<Exit, Failure> {
+        let failed = self.failed.take().or_else(|| self.to.flush().err());
+        match failed {
+            Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(Exit::Failed, format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(exit),
+        }
+    }
+}
+
+/// Words for people go to standard error: data and words never mix.
+pub(crate) fn say(text: &str) {
+    let mut err = std::io::stderr().lock();
+    // Nobody to tell is nobody to disturb.
+    let _ = writeln!(err, "{text}");
+}
+
+/// Whether standard output is a terminal that wants colour.
+pub(crate) fn colour() -> bool {
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Text in a colour of the terminal's own, where one is wanted.
+pub(crate) fn paint(text: &str, code: &str, colour: bool) -> String {
+    if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// Answers `--version`.
+pub(crate) fn version() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let text = concat!("rekindle ", env!("CARGO_PKG_VERSION"), "\n");
+    match out.write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
