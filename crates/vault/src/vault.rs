@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agents::SessionId;
 use state::lock::Lock;
 use state::{StateDir, durable};
 
@@ -102,6 +103,13 @@ impl Vault {
         }
         keys.sort();
         Ok(keys)
+    }
+
+    /// The conversations of one session, without listing all of them.
+    pub(crate) fn keys_of(&self, session: &SessionId) -> Result<Vec<Key>, Error> {
+        let tags = list(&self.conversations())?;
+        let keys = tags.iter().filter_map(|tag| Key::parse(&format!("{tag}/{session}")));
+        Ok(keys.filter(|key| self.folder(key).exists()).collect())
     }
 
     /// Replays a conversation's manifest; one that does not exist has no files.
