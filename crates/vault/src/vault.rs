@@ -69,7 +69,10 @@ impl Vault {
 
     /// Held by whoever reads or adds; collection waits for them.
     pub(crate) fn share(&self) -> Result<Lock, Error> {
-        Ok(Lock::acquire_shared(&self.root.join("lock"), PATIENCE)?)
+        let lock = Lock::acquire_shared(&self.root.join("lock"), PATIENCE)?;
+        // A data file kept open from before may have been collected since; from here on none can be.
+        self.close_data();
+        Ok(lock)
     }
 
     /// Held by whoever takes frames away.
@@ -98,6 +101,9 @@ impl Vault {
         let mut keys = Vec::new();
         for tag in list(&self.conversations())? {
             for name in list(&self.conversations().join(&tag))? {
+                if name.starts_with(durable::TEMPORARY_PREFIX) {
+                    continue;
+                }
                 keys.extend(Key::parse(&format!("{tag}/{name}")));
             }
         }

@@ -95,7 +95,7 @@ fn a_manifest_torn_at_any_byte_of_its_last_line_is_superseded() {
         assert!(report.is_clean(), "torn at {end}: {:?}", report.damage);
         assert_eq!(world.read(ID, None), if end + 1 == after.len() { new.clone() } else { old.clone() });
         // Going on from there costs a few syncs of the disk each: at every thirteenth byte, and near the end.
-        if (end - before.len()) % 13 != 0 && after.len() - end > 5 {
+        if !(end - before.len()).is_multiple_of(13) && after.len() - end > 5 {
             continue;
         }
         // What a killed sync leaves: the cache does not know, and says so.

@@ -41,7 +41,7 @@ fn child() {
         }
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &content).unwrap();
-        vault.sync(&[config.clone()], &SyncOptions::at(at(0)), &|_| {}).unwrap();
+        vault.sync(std::slice::from_ref(&config), &SyncOptions::at(at(0)), &|_| {}).unwrap();
         println!("\nround");
     }
 }
@@ -77,7 +77,7 @@ fn a_killed_sync_leaves_a_sound_vault() {
         assert!(report.is_clean(), "kill {kill}: {:?}", report.damage);
     }
     let vault = Vault::open(&StateDir::open(world.state()).unwrap()).unwrap();
-    let report = vault.sync(&[world.config.clone()], &SyncOptions::at(at(1)), &|_| {}).unwrap();
+    let report = vault.sync(std::slice::from_ref(&world.config), &SyncOptions::at(at(1)), &|_| {}).unwrap();
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     for n in 0..4 {
         if let Ok(content) = std::fs::read(world.path(&id(n))) {

@@ -1,6 +1,10 @@
 //! Random lives of files: whatever happens between syncs, every version that a sync saw comes back byte for byte.
 
-#![expect(clippy::disallowed_methods, reason = "the agent does not write durably either")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the agent does not write durably either"
+)]
 
 mod world;
 
@@ -23,6 +27,7 @@ enum Step {
     Sync,
     SyncOne { file: usize },
     LoseCache,
+    Collect,
 }
 
 const FILES: usize = 3;
@@ -40,6 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Sync),
         2 => file.prop_map(|file| Step::SyncOne { file }),
         1 => Just(Step::LoseCache),
+        1 => Just(Step::Collect),
     ]
 }
 
@@ -157,6 +163,16 @@ fn run(steps: Vec<Step>) {
                     model.see(file);
                     assert_eq!(copy.blake3, blake3::hash(&model.now[&file]).to_hex().to_string());
                 }
+            }
+            Step::Collect => {
+                let told = |world: &World| {
+                    let all = world.vault.list().unwrap();
+                    let files = all.iter().flat_map(|conversation| &conversation.files);
+                    files.map(|file| format!("{file:?}")).collect::<Vec<_>>()
+                };
+                let before = told(&world);
+                world.vault.collect(0).unwrap();
+                assert_eq!(told(&world), before, "the story has changed");
             }
             Step::LoseCache => {
                 fs::remove_dir_all(world.state().join("cache")).unwrap();
