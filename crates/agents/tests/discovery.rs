@@ -117,7 +117,9 @@ fn a_session_is_found_in_all_its_places_by_id_or_by_a_prefix_of_one_id() {
     }
     let configs = [ConfigDir::new(one.path()), ConfigDir::new(two.path())];
     assert_eq!(find_session(&configs, "abc1").unwrap().len(), 3);
-    assert_eq!(find_session(&configs, "abc12").unwrap().len(), 1);
+    let longer = find_session(&configs, "abc12").unwrap();
+    assert_eq!(longer.len(), 1);
+    assert_eq!(longer[0].source().unwrap().relative(), Path::new("projects/-a/abc123.jsonl"));
     assert_eq!(find_session(&configs, "xy").unwrap()[0].path, two.path().join("projects/-a/xyz.jsonl"));
     assert!(find_session(&configs, "nope").unwrap().is_empty());
     let Err(FindError::Ambiguous { ids, .. }) = find_session(&configs, "abc") else {

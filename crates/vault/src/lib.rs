@@ -3,6 +3,7 @@
 //! docs/vault-format.md holds the format, the locking and the crash rules.
 
 mod chunk;
+mod collect;
 mod compare;
 mod copy;
 mod error;
@@ -10,6 +11,7 @@ mod event;
 mod forget;
 mod frame;
 mod gone;
+mod idle;
 mod index;
 mod key;
 mod list;

@@ -114,16 +114,14 @@ impl Vault {
 
     /// The conversations of a session: one per configuration directory that has it.
     pub fn find(&self, session: &SessionId) -> Result<Vec<Conversation>, Error> {
-        let keys = self.keys()?;
-        let mine = keys.iter().filter(|key| key.name() == session.as_str());
-        mine.filter_map(|key| self.describe(key).transpose()).collect()
+        self.keys_of(session)?.iter().filter_map(|key| self.describe(key).transpose()).collect()
     }
 
     /// What happened to a session's files, oldest first: deleted, emptied, truncated, overwritten, returned.
     pub fn happenings(&self, session: &SessionId) -> Result<Vec<Happening>, Error> {
         let mut all = Vec::new();
-        for key in self.keys()?.iter().filter(|key| key.name() == session.as_str()) {
-            all.extend(happenings(key, &self.state(key)?));
+        for key in self.keys_of(session)? {
+            all.extend(happenings(&key, &self.state(&key)?));
         }
         all.sort_by_key(|happening| happening.at);
         Ok(all)

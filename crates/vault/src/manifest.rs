@@ -64,6 +64,9 @@ pub(crate) struct Store {
     pub(crate) source: Origin,
     /// Of the last 64 KiB: what must still stand before the end for more to be an append.
     pub(crate) tail: Digest,
+    /// Lengths before and after, where they cannot be told from the lines any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sizes: Option<(u64, u64)>,
 }
 
 /// The file that was read.

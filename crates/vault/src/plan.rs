@@ -16,11 +16,14 @@ use crate::{Error, Key};
 /// How closely a file is compared with what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// An append is believed if inode and last 64 KiB are the same.
+    /// An append to a large file is believed if inode and last 64 KiB are the same.
     Tail,
     /// Every byte is read: what is stored afterwards is what is there.
     Whole,
 }
+
+// Up to this, reading all of a file that grew costs 2 ms and finds edits further up; beyond it, the tail must do.
+const CHEAP: u64 = 4 * 1024 * 1024;
 
 /// The file in question.
 pub(crate) struct Subject<'a> {
@@ -80,7 +83,7 @@ fn shared(
     let same_file = (old.dev, old.ino) == (new.dev, new.ino);
     let sound = !newest.gap && !newest.suspect;
     // Of the same length is no append: something else has touched it, and only reading it tells what.
-    let candidate = depth == Depth::Tail && same_file && sound && new.size > old.size;
+    let candidate = depth == Depth::Tail && same_file && sound && new.size > old.size && new.size > CHEAP;
     if candidate && same_tail(subject.file, newest).map_err(reading(subject.path))? {
         return Ok(Common { frames: newest.frames.len(), bytes: old.size });
     }

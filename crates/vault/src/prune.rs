@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use state::durable;
 use state::journal::{Entry, Journal};
 
+use crate::collect::WORTH;
 use crate::error::reading;
 use crate::forget::trash_suffix;
 use crate::frame::Frame;
@@ -32,6 +33,8 @@ pub struct PruneReport {
     pub backups: usize,
     /// Things that were in the trash for a week and are erased.
     pub erased: usize,
+    /// Bytes given back by rewriting conversations without what they superseded.
+    pub collected: u64,
 }
 
 // ARCHITECTURE.md: pruning goes through a 7-day trash.
@@ -53,6 +56,7 @@ impl Vault {
         self.empty_trash(now, &mut report)?;
         self.prune_conversations(policy, now, &mut report)?;
         self.prune_backups(policy, now, &mut report)?;
+        report.collected = self.collect_alone(WORTH)?;
         if !report.trashed.is_empty() {
             self.index.forget()?;
             seen::forget(self)?;
@@ -60,7 +64,8 @@ impl Vault {
         let entry = Entry::new(now, "vault_prune")
             .with("trashed", report.trashed.len())
             .with("backups", report.backups)
-            .with("erased", report.erased);
+            .with("erased", report.erased)
+            .with("collected", report.collected);
         journal.append(&entry)?;
         Ok(report)
     }

@@ -198,7 +198,8 @@ impl State {
         let event = before.filter(|_| same).map_or(store.event, |newest| newest.event);
         if store.event != Event::Appended {
             let (event, generation) = (store.event, store.generation);
-            file.noted.push(Noted { at, event, generation, sizes: (old_size, store.source.size) });
+            let sizes = store.sizes.unwrap_or((old_size, store.source.size));
+            file.noted.push(Noted { at, event, generation, sizes });
         }
         let generation = Generation {
             number: store.generation,

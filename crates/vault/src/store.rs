@@ -173,6 +173,7 @@ impl<'v> Writer<'v> {
             open,
             source: Origin { dev, ino, size, mtime_ns, ctime_ns, read_at_ns },
             tail,
+            sizes: None,
         }));
         let same = newest.is_some_and(|newest| newest.number == generation);
         let standing = if same { stored.standing } else { event };

@@ -16,7 +16,7 @@ use crate::plan::Depth;
 use crate::seen::{self, Cache, Seen};
 use crate::store::{Origination, Stored, Writer};
 use crate::vault::Vault;
-use crate::{Error, Key};
+use crate::{Error, Key, idle};
 
 /// How a sync is to be done.
 pub struct SyncOptions<'a> {
@@ -64,6 +64,9 @@ pub struct SyncReport {
     /// Files that could not be stored.
     pub failures: Vec<(PathBuf, Error)>,
 }
+
+// More than this is a first sync or a long absence: agents go first at the disk.
+const BULK: u64 = 64 * 1024 * 1024;
 
 // A shrink under a live owner is believed when it is still there after this (ARCHITECTURE.md).
 const SECOND_LOOK_NS: i64 = 2_000_000_000;
@@ -122,19 +125,26 @@ impl Vault {
         if !keys.is_empty() {
             seen::touch(self, &keys)?;
         }
-        let total = groups.iter().flat_map(|(_, sources)| sources).map(|source| source.stamp.size).sum();
+        let total: u64 = groups.iter().flat_map(|(_, sources)| sources).map(|source| source.stamp.size).sum();
         let done = AtomicU64::new(0);
-        let mut outcome = groups
-            .into_iter()
-            .par_bridge()
-            .map(|(key, sources)| {
-                let outcome = self.sync_conversation(&key, &sources, &cache, options);
-                let bytes: u64 = sources.iter().map(|source| source.stamp.size).sum();
-                let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-                progress(Progress { done, total });
-                outcome
-            })
-            .reduce(Outcome::default, Outcome::add);
+        let work = || {
+            groups
+                .into_iter()
+                .par_bridge()
+                .map(|(key, sources)| {
+                    let outcome = self.sync_conversation(&key, &sources, &cache, options);
+                    let bytes: u64 = sources.iter().map(|source| source.stamp.size).sum();
+                    let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                    progress(Progress { done, total });
+                    outcome
+                })
+                .reduce(Outcome::default, Outcome::add)
+        };
+        let idle = if total > BULK { idle::pool() } else { None };
+        let mut outcome = match idle {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
         outcome = outcome.add(missing.note(self, &cache, options));
         if !keys.is_empty() {
             seen::save(self, cache, std::mem::take(&mut outcome.news), &keys)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agents::SessionId;
 use state::lock::Lock;
 use state::{StateDir, durable};
 
@@ -68,7 +69,10 @@ impl Vault {
 
     /// Held by whoever reads or adds; collection waits for them.
     pub(crate) fn share(&self) -> Result<Lock, Error> {
-        Ok(Lock::acquire_shared(&self.root.join("lock"), PATIENCE)?)
+        let lock = Lock::acquire_shared(&self.root.join("lock"), PATIENCE)?;
+        // A data file kept open from before may have been collected since; from here on none can be.
+        self.close_data();
+        Ok(lock)
     }
 
     /// Held by whoever takes frames away.
@@ -97,11 +101,21 @@ impl Vault {
         let mut keys = Vec::new();
         for tag in list(&self.conversations())? {
             for name in list(&self.conversations().join(&tag))? {
+                if name.starts_with(durable::TEMPORARY_PREFIX) {
+                    continue;
+                }
                 keys.extend(Key::parse(&format!("{tag}/{name}")));
             }
         }
         keys.sort();
         Ok(keys)
+    }
+
+    /// The conversations of one session, without listing all of them.
+    pub(crate) fn keys_of(&self, session: &SessionId) -> Result<Vec<Key>, Error> {
+        let tags = list(&self.conversations())?;
+        let keys = tags.iter().filter_map(|tag| Key::parse(&format!("{tag}/{session}")));
+        Ok(keys.filter(|key| self.folder(key).exists()).collect())
     }
 
     /// Replays a conversation's manifest; one that does not exist has no files.

@@ -330,6 +330,34 @@ fn days(days: u64) -> std::time::Duration {
 }
 
 #[test]
+fn superseded_tails_are_collected_and_nothing_else() {
+    let world = World::new();
+    let bytes = rows(ID, 400, 1);
+    world.put(&world.path(ID), &bytes[..bytes.len() / 4]);
+    world.sync();
+    for part in 26..=100 {
+        world.put(&world.path(ID), &bytes[..bytes.len() * part / 100]);
+        world.sync_at(part as i64);
+    }
+    world.put(&world.path(ID), b"");
+    world.sync_at(200);
+    let size = || fs::metadata(world.folder(ID).join("data")).unwrap().len();
+    let (before, happened) = (size(), world.vault.happenings(&ID.parse().unwrap()).unwrap());
+    // Another process collects; what this one has open must not mislead it.
+    assert_eq!(world.read(ID, Some(1)), bytes);
+    let other = Vault::open(&StateDir::open(world.state()).unwrap()).unwrap();
+    let freed = other.collect(1000).unwrap();
+    assert_eq!(size(), before - freed);
+    assert!(size() * 5 < before, "{} of {before}", size());
+    assert_eq!(world.read(ID, Some(1)), bytes);
+    assert_eq!(world.vault.happenings(&ID.parse().unwrap()).unwrap(), happened);
+    world.verify();
+    world.put(&world.path(ID), &bytes);
+    assert_eq!(events(&world.sync_at(201)), [Event::Returned]);
+    world.verify();
+}
+
+#[test]
 fn a_sync_with_nothing_to_do_opens_no_conversation() {
     let world = World::new();
     for n in 0..20 {

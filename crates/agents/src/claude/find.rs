@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-use super::ConfigDir;
-use crate::SessionId;
+use super::{ConfigDir, Kind, Source};
+use crate::{SessionId, Stamp};
 
 /// One place where a conversation's transcript is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,19 @@ pub struct TranscriptFile {
     pub session: SessionId,
     /// The transcript.
     pub path: PathBuf,
+}
+
+impl TranscriptFile {
+    /// The file as the vault takes it, with what `stat` says now.
+    pub fn source(&self) -> std::io::Result<Source> {
+        Ok(Source {
+            config: self.config.clone(),
+            session: Some(self.session.clone()),
+            path: self.path.clone(),
+            kind: Kind::Transcript,
+            stamp: Stamp::of(&std::fs::metadata(&self.path)?),
+        })
+    }
 }
 
 /// Why a session could not be looked for.
