@@ -32,3 +32,8 @@ pub use plan::{Change, Finding, Plan, Reject};
 pub use reach::Loss;
 pub use scan::{AsSource, MOST_ROUNDS, Scan, Status, Transcript, needs_copy, repair_bytes};
 pub use source::Source;
+
+/// A row's timestamp in milliseconds since 1970; nothing where it is no date.
+pub fn time_ms(text: &str) -> Option<i64> {
+    time::parse(text.as_bytes())
+}

@@ -5,6 +5,7 @@
 //! (2.1.100, measured). So all are asked, and what cannot be told is [`Owner::Unknown`], never "nobody".
 
 use std::collections::HashSet;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::process::{Process, Processes};
@@ -87,7 +88,7 @@ impl Owners {
         if let Some(process) = self.silent_agent(path) {
             return holder(
                 process,
-                "it is an agent in that directory, and the file changed since it started",
+                "it is an agent in that directory, and the newest row was written since it started",
             );
         }
         match unknown {
@@ -106,23 +107,48 @@ impl Owners {
         registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
-    /// An agent that is in no registry and names no session (before 2.1.100), works in the conversation's
-    /// directory, and started before the file last changed: it is, or may be, the one who changed it.
+    /// An agent that is in no registry and names no session (before 2.1.100, on Node), works in the conversation's
+    /// directory, and started before the conversation's newest row was written: it may be the one who wrote it.
+    /// The row's own time counts, not the file's: copies and repairs change that.
     fn silent_agent(&self, path: &Path) -> Option<&Process> {
         let folder = path.parent()?.file_name()?.to_str()?.to_owned();
         let projects = path.parent()?.parent()?;
-        let changed = std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
-        let changed_ms =
-            i64::try_from(changed.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()?;
-        self.processes.all().iter().find(|process| {
+        let mut nameless = self.processes.all().iter().filter(|process| {
             process.is_agent()
                 && !self.registered.iter().any(|entry| entry.pid == process.pid)
                 && !process.names_some_session()
-                && process.started_ms.is_none_or(|started| started <= changed_ms)
                 && process.cwd().and_then(|cwd| slug(&cwd)).is_some_and(|slug| slug == folder)
                 && process.projects().is_none_or(|theirs| same_folder(&theirs, projects))
-        })
+        });
+        let first = nameless.next()?;
+        let written = newest_row_ms(path)?;
+        std::iter::once(first)
+            .chain(nameless)
+            .find(|process| process.started_ms.is_none_or(|started| started <= written))
     }
+}
+
+/// How much of a transcript's end is looked at for its newest row.
+const TAIL: u64 = 256 * 1024;
+
+/// When the newest of the last rows was written; where no row tells, when the file was.
+fn newest_row_ms(path: &Path) -> Option<i64> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let meta = file.metadata().ok()?;
+    file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;
+    let mut tail = Vec::new();
+    file.take(TAIL).read_to_end(&mut tail).ok()?;
+    let rows = tail.split(|byte| *byte == b'\n').filter_map(|row| serde_json::from_slice::<Dated>(row).ok());
+    let newest = rows.filter_map(|row| transcript::time_ms(&row.timestamp)).max();
+    newest.or_else(|| {
+        let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct Dated {
+    timestamp: String,
 }
 
 fn same_folder(a: &Path, b: &Path) -> bool {
