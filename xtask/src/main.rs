@@ -1,3 +1,28 @@
-//! What a developer runs.
+//! What a developer runs: `cargo xtask test`, `recall`, `sandbox`, `bench`, `deny`.
+#![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
+#![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
-fn main() {}
+mod recall;
+mod workspace;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What a developer runs")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Resume damaged conversations with the real agent and count what comes back
+    Recall(recall::Args),
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().task {
+        Task::Recall(args) => recall::run(&args),
+    }
+}
