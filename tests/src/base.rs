@@ -146,6 +146,29 @@ impl Base {
         Ok(())
     }
 
+    /// Puts rows into the chain between a row and its parent, and into the file before it.
+    pub fn link_before(&mut self, child: Row, new: &[Row]) -> Result<()> {
+        let mut parent = self[child]["parentUuid"].clone();
+        for row in new {
+            self[*row]["parentUuid"] = parent;
+            parent = self.uuid(*row);
+        }
+        self[child]["parentUuid"] = parent;
+        self.insert_before(child, new)
+    }
+
+    /// Takes a row out of the file and the chain: its children hang on its parent.
+    pub fn unlink(&mut self, row: Row) -> Result<()> {
+        let (uuid, parent) = (self.uuid(row), self[row]["parentUuid"].clone());
+        for child in self.rows() {
+            if self[child]["parentUuid"] == uuid {
+                self[child]["parentUuid"] = parent.clone();
+            }
+        }
+        self.drop_rows(&[row]);
+        Ok(())
+    }
+
     /// Takes rows out.
     pub fn drop_rows(&mut self, rows: &[Row]) {
         self.order.retain(|row| !rows.contains(row));

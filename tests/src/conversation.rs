@@ -75,6 +75,8 @@ pub struct Recall {
     pub replies: BTreeSet<u8>,
     /// The messages as they were sent, as JSON.
     pub text: String,
+    /// The words of the turn that asked: a later resume must know them.
+    pub probe: String,
 }
 
 impl Lab {
@@ -88,6 +90,7 @@ impl Lab {
         let agent = Agent::install(version)?;
         let home = Home::new()?;
         let api = Api::start(&home.root().join("requests.jsonl"), settings)?;
+        home.script("claude", &format!("exec {} \"$@\"", agent.shell_words()))?;
         Ok(Lab { home, api, agent })
     }
 
@@ -155,7 +158,7 @@ impl Lab {
             None => done.words(),
         };
         let (asks, replies) = (numbers(&sent.messages, "ask-"), numbers(&sent.messages, "reply-"));
-        Ok(Recall { ok, why, asks, replies, text: sent.messages })
+        Ok(Recall { ok, why, asks, replies, text: sent.messages, probe })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,7 +31,10 @@ impl Home {
         let root =
             tempfile::Builder::new().prefix("rk-").tempdir_in("/tmp").context("no throwaway folder")?;
         let path = root.path().canonicalize()?;
-        let home = Home { tmux: Tmux::new(path.join("tmux")), path, _root: root };
+        // Where tmux itself looks for the default server under `TMUX_TMPDIR`: a plain `tmux` in this home is private.
+        let sockets = path.join(format!("tmux-{}", rustix::process::getuid().as_raw()));
+        fs::DirBuilder::new().mode(0o700).create(&sockets)?;
+        let home = Home { tmux: Tmux::new(sockets.join("default")), path, _root: root };
         for folder in [home.config(), home.project(), home.state(), home.bin()] {
             fs::create_dir_all(folder)?;
         }
@@ -103,6 +107,14 @@ impl Home {
         self.slug(&self.project()).join(format!("{session}.jsonl"))
     }
 
+    /// Puts a small shell script at the front of `PATH`.
+    pub fn script(&self, name: &str, line: &str) -> Result<()> {
+        let file = self.bin().join(name);
+        fs::write(&file, format!("#!/bin/sh\n{line}\n"))?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
+        Ok(())
+    }
+
     /// A private tmux server, started by its first command and killed with the home.
     pub fn tmux(&self) -> &Tmux {
         &self.tmux
@@ -119,6 +131,7 @@ impl Home {
             ("LANG", "C.UTF-8".to_owned()),
             ("USER", "lab".to_owned()),
             ("SHELL", "/bin/bash".to_owned()),
+            ("TMUX_TMPDIR", text(self.path.clone())),
             ("REKINDLE_STATE_DIR", text(self.state())),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),

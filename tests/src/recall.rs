@@ -72,14 +72,15 @@ impl Record {
 pub fn run(plan: &Plan, tell: impl Fn(&Record) + Sync) -> Result<Vec<Record>> {
     let labs: Vec<Lab> = plan.versions.iter().map(|version| Lab::new(version)).collect::<Result<_>>()?;
     let stories: BTreeSet<Story> = plan.cases.iter().map(|case| case.story).collect();
-    let held = cross(&labs, stories.iter().copied());
-    let bases = parallel(plan.jobs, &held, |(lab, story)| lab.converse(*story))?;
+    let stories: Vec<Story> = stories.into_iter().collect();
+    let held = cross(&labs, &stories);
+    let bases = parallel(plan.jobs, &held, |(lab, story)| lab.converse(**story))?;
     let bases: BTreeMap<(&str, Story), &String> = held
         .iter()
         .zip(&bases)
-        .map(|((lab, story), session)| ((lab.agent.version.as_str(), *story), session))
+        .map(|((lab, story), session)| ((lab.agent.version.as_str(), **story), session))
         .collect();
-    let work = cross(&labs, plan.cases.iter());
+    let work = cross(&labs, &plan.cases);
     parallel(plan.jobs, &work, |(lab, case)| {
         let base = bases.get(&(lab.agent.version.as_str(), case.story)).context("no base conversation")?;
         let record = judge(plan, lab, case, base)
@@ -89,8 +90,8 @@ pub fn run(plan: &Plan, tell: impl Fn(&Record) + Sync) -> Result<Vec<Record>> {
     })
 }
 
-fn cross<'a, T: Clone>(labs: &'a [Lab], items: impl Iterator<Item = T> + Clone) -> Vec<(&'a Lab, T)> {
-    labs.iter().flat_map(|lab| items.clone().map(move |item| (lab, item))).collect()
+fn cross<'a, T>(labs: &'a [Lab], items: &'a [T]) -> Vec<(&'a Lab, &'a T)> {
+    labs.iter().flat_map(|lab| items.iter().map(move |item| (lab, item))).collect()
 }
 
 /// Maps over items on a few threads; results come in the items' order, an error after the others are done.
@@ -126,8 +127,7 @@ fn judge(plan: &Plan, lab: &Lab, case: &Case, base: &str) -> Result<Record> {
     };
     if plan.before || plan.rekindle.is_none() {
         let damaged = damage(lab, case, base, None)?;
-        let got = lab.recall(&damaged.session)?;
-        record.before = Some(case.judge(&got).map_or(Verdict::Whole, Verdict::Short));
+        record.before = Some(resume(lab, case, &damaged.session, &lab.home.project())?);
     }
     if let Some(rekindle) = &plan.rekindle {
         record.after = Some(after(lab, case, base, rekindle)?);
@@ -145,13 +145,33 @@ fn after(lab: &Lab, case: &Case, base: &str, rekindle: &Path) -> Result<Verdict>
     if case.unchanged && bytes != fs::read(&damaged.file).ok() {
         return Ok(Verdict::Short("the repair changed a transcript that is well".to_owned()));
     }
+    let length = |path: &Path| fs::metadata(path).map_or(0, |data| data.len());
+    if case.shrinks && 2 * length(&damaged.file) > bytes.map_or(0, |bytes| bytes.len() as u64) {
+        return Ok(Verdict::Short("the repair left the bloat".to_owned()));
+    }
     let folder = match case.recreate {
         Some(name) => lab.home.root().join(name),
         None => lab.home.project(),
     };
     fs::create_dir_all(&folder)?;
-    let got = lab.recall_in(&resumed, &folder)?;
-    Ok(case.judge(&got).map_or(Verdict::Whole, Verdict::Short))
+    resume(lab, case, &resumed, &folder)
+}
+
+fn resume(lab: &Lab, case: &Case, session: &str, folder: &Path) -> Result<Verdict> {
+    let got = lab.recall_in(session, folder)?;
+    if let Some(why) = case.judge(&got) {
+        return Ok(Verdict::Short(why));
+    }
+    if case.goes_on {
+        let again = lab.recall_in(session, folder)?;
+        if let Some(why) = case.judge(&again) {
+            return Ok(Verdict::Short(format!("one turn later: {why}")));
+        }
+        if !again.text.contains(&got.probe) {
+            return Ok(Verdict::Short("the turn after it was lost".to_owned()));
+        }
+    }
+    Ok(Verdict::Whole)
 }
 
 /// A damaged copy of a conversation.

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
 mod recall;
+mod sandbox;
 mod workspace;
 
 use anyhow::Result;
@@ -19,10 +20,13 @@ struct Arguments {
 enum Task {
     /// Resume damaged conversations with the real agent and count what comes back
     Recall(recall::Args),
+    /// Try things by hand in a throwaway home with an agent, its API and a private tmux
+    Sandbox(sandbox::Args),
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Recall(args) => recall::run(&args),
+        Task::Sandbox(args) => sandbox::run(&args),
     }
 }

@@ -195,6 +195,9 @@ fn check_block(at: usize, block: &Value, found: &mut Vec<String>) {
         Some("text") if block["text"].as_str().unwrap_or_default().trim().is_empty() => {
             found.push(format!("messages.{at}: text content blocks must be non-empty"));
         }
+        Some("tool_use") if !block["input"].is_object() => {
+            found.push(format!("messages.{at}: tool_use.input: Input should be a valid dictionary"));
+        }
         Some("thinking") => {
             let signature = block["signature"].as_str().unwrap_or_default();
             if block["thinking"].as_str().unwrap_or_default().is_empty() && !signature.is_empty() {

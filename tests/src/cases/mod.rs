@@ -4,9 +4,10 @@ mod bytes;
 mod healthy;
 mod place;
 mod request;
+mod stranded;
 mod tree;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use transcript::Class;
@@ -71,6 +72,10 @@ pub struct Case {
     pub never: &'static [&'static str],
     /// Whether the repair must leave every byte as it is.
     pub unchanged: bool,
+    /// Whether the repair must make the file smaller than half.
+    pub shrinks: bool,
+    /// Whether a turn after the repair must be remembered by the resume after that.
+    pub goes_on: bool,
     /// A folder under the home's root that the report of a repair tells to recreate and resume in.
     pub recreate: Option<&'static str>,
 }
@@ -89,6 +94,8 @@ impl Case {
             must: &[],
             never: &[],
             unchanged: false,
+            shrinks: false,
+            goes_on: false,
             recreate: None,
         }
     }
@@ -159,6 +166,16 @@ impl Case {
         self
     }
 
+    fn shrinks(mut self) -> Case {
+        self.shrinks = true;
+        self
+    }
+
+    fn goes_on(mut self) -> Case {
+        self.goes_on = true;
+        self
+    }
+
     fn recreate(mut self, folder: &'static str) -> Case {
         self.recreate = Some(folder);
         self
@@ -195,9 +212,12 @@ pub fn all() -> Vec<Case> {
     [healthy::cases(), bytes::cases(), tree::cases(), request::cases(), place::cases()].concat()
 }
 
-/// The file of a session beside the one at `file`.
-fn beside(file: &Path, session: &str) -> PathBuf {
-    file.with_file_name(format!("{session}.jsonl"))
+/// Changes the rows of a transcript that is in its place already.
+fn edit(place: &Place<'_>, make: impl FnOnce(&mut Base) -> Result<()>) -> Result<()> {
+    let mut base = Base::read(&std::fs::read(&place.file)?, place.session)?;
+    make(&mut base)?;
+    std::fs::write(&place.file, base.bytes())?;
+    Ok(())
 }
 
 #[cfg(test)]
