@@ -18,3 +18,12 @@ pub mod recall;
 pub mod tmux;
 
 pub use conversation::Lab;
+
+/// The program under test: `$REKINDLE_PROGRAM`, else the release build of this workspace.
+pub fn program() -> std::path::PathBuf {
+    let target = || {
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| here.with_file_name("target"), Into::into)
+    };
+    std::env::var_os("REKINDLE_PROGRAM").map_or_else(|| target().join("release").join("rekindle"), Into::into)
+}

@@ -149,12 +149,26 @@ fn after(lab: &Lab, case: &Case, base: &str, rekindle: &Path) -> Result<Verdict>
     if case.shrinks && 2 * length(&damaged.file) > bytes.map_or(0, |bytes| bytes.len() as u64) {
         return Ok(Verdict::Short("the repair left the bloat".to_owned()));
     }
+    let file = damaged.file.with_file_name(format!("{resumed}.jsonl"));
+    if let Some(why) = fs::read(file).ok().filter(|_| !case.unchanged).and_then(|bytes| unsound(&bytes)) {
+        return Ok(Verdict::Short(format!("the repair left {why}")));
+    }
     let folder = match case.recreate {
         Some(name) => lab.home.root().join(name),
         None => lab.home.project(),
     };
     fs::create_dir_all(&folder)?;
     resume(lab, case, &resumed, &folder)
+}
+
+/// What of a repaired file is not whole rows. The newest agents forgive much of it, the next append does not.
+fn unsound(bytes: &[u8]) -> Option<String> {
+    if bytes.last() != Some(&b'\n') {
+        return Some("a last row without its end".to_owned());
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let mut broken = lines.filter(|(_, line)| serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err());
+    broken.next().map(|(at, _)| format!("line {}, which is no row", at + 1))
 }
 
 fn resume(lab: &Lab, case: &Case, session: &str, folder: &Path) -> Result<Verdict> {

@@ -2,8 +2,12 @@
 #![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
+mod bench;
+mod deny;
 mod recall;
 mod sandbox;
+mod test;
+mod tools;
 mod workspace;
 
 use anyhow::Result;
@@ -18,15 +22,24 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Install what the tests need, then run every test there is
+    Test(test::Args),
     /// Resume damaged conversations with the real agent and count what comes back
     Recall(recall::Args),
     /// Try things by hand in a throwaway home with an agent, its API and a private tmux
     Sandbox(sandbox::Args),
+    /// Measure speed and memory, each beside a reference in the same run
+    Bench(bench::Args),
+    /// Check licences and advisories with cargo-deny, where that is installed
+    Deny,
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().task {
+        Task::Test(args) => test::run(&args),
         Task::Recall(args) => recall::run(&args),
         Task::Sandbox(args) => sandbox::run(&args),
+        Task::Bench(args) => bench::run(&args),
+        Task::Deny => deny::run(),
     }
 }

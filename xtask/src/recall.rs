@@ -10,7 +10,7 @@ use lab::recall::{self, Plan, Record, Verdict};
 
 use crate::workspace;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct Args {
     /// Version of the agent; may be given several times
     #[arg(long, value_name = "VERSION")]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "before")]
     pub(crate) both: bool,
     /// How many agents run at once
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = Args::default().jobs)]
     pub(crate) jobs: usize,
     /// Write the records as JSON into this file
     #[arg(long, value_name = "FILE")]
@@ -33,6 +33,13 @@ pub(crate) struct Args {
     /// Repair with this program instead of the one built here
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        // Three keep two cores busy: an agent waits for its API a third of the time.
+        Args { agent: vec![], case: vec![], before: false, both: false, jobs: 3, json: None, program: None }
+    }
 }
 
 /// Runs, prints and fails when a conversation is short after its repair.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use transcript::Class::{C1, C2, C3, C4, C5, C6, C7, C8, C9, C10};
 
+use super::healthy::new_turn;
 use super::{Case, without};
 use crate::api::picture::{image_block, png_block};
 use crate::base::{Base, Row};
@@ -33,6 +34,13 @@ fn tools() -> Vec<Case> {
         Case::rows("uncalled-result", &[C2], "a result without a call in an unbroken chain", |b| {
             b.unlink(b.call(5)?)
         }),
+        Case::rows(
+            "interrupted-call",
+            &[C1, C2],
+            "a turn stands between a tool's call and its result",
+            interrupted,
+        )
+        .turns(0..9),
         Case::rows("call-twice", &[C3], "a tool's call and result are in the chain twice", call_twice),
         Case::rows(
             "server-tool-split",
@@ -112,6 +120,16 @@ fn prompt_pictures(base: &mut Base, pictures: &[Value]) -> Result<()> {
     Ok(())
 }
 
+/// What a queued prompt does when it is written while the tool runs (cc#6836).
+fn interrupted(base: &mut Base) -> Result<()> {
+    let (call, result) = (base.call(5)?, base.result(5)?);
+    let [ask, reply] = new_turn(base, call, 8, 0)?;
+    let time = base[call]["timestamp"].clone();
+    base[ask]["timestamp"] = time.clone();
+    base[reply]["timestamp"] = time;
+    base.link_before(result, &[ask, reply])
+}
+
 fn call_twice(base: &mut Base) -> Result<()> {
     let (call, result, reply) = (base.call(5)?, base.result(5)?, base.reply(5)?);
     let (call, result) = (base.twin(call), base.twin(result));
@@ -122,7 +140,7 @@ fn call_twice(base: &mut Base) -> Result<()> {
 
 /// The agent writes each block of a reply as a row of its own, thinking first.
 fn thinking(base: &mut Base, thinking: &str, signature: &str) -> Result<()> {
-    let reply = base.reply(7)?;
+    let reply = base.reply(4)?;
     let row = base.twin(reply);
     base[row]["message"]["content"] =
         json!([{"type": "thinking", "thinking": thinking, "signature": signature}]);

@@ -1,6 +1,6 @@
 //! Damage to the tree of rows: class B.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use transcript::Class::{B1, B2, B3, B4, B5, B6, B8, B9, B12, B13, B14};
 
@@ -69,6 +69,11 @@ fn parents() -> Vec<Case> {
             Ok(())
         }),
         Case::rows("foreign-id", &[B14], "a row of a foreign writer has an id that is no UUID", foreign_id),
+        Case::rows("foreign-ids", &[B14], "every row of a foreign writer has an id that is no UUID", |b| {
+            let rows: Vec<Row> = b.rows().into_iter().filter(|row| b[*row].get("uuid").is_some()).collect();
+            rows.iter().enumerate().for_each(|(at, row)| rename(b, *row, &format!("row-{at}")));
+            Ok(())
+        }),
     ]
 }
 
@@ -91,17 +96,18 @@ fn rings() -> Vec<Case> {
             b.insert_after(parent, &[again])
         }),
         Case::rows("replayed", &[B6], "a resume wrote old rows again, with other ambient fields", |b| {
-            let rows: Vec<Row> = b.rows().into_iter().filter(|row| b[*row].get("uuid").is_some()).collect();
-            let until =
-                rows.iter().position(|row| Ok(*row) == b.reply(4).map_err(drop)).unwrap_or(rows.len());
-            for row in &rows[..=until.min(rows.len() - 1)] {
-                let mut again = b[*row].clone();
-                again["gitBranch"] = "elsewhere".into();
-                again["version"] = "2.1.90".into();
-                b.push(again);
-            }
-            Ok(())
+            replay(b, 0, 5).map(drop)
         }),
+        Case::rows(
+            "replayed-cut",
+            &[B6, B12],
+            "the last turns were written again, without what was before",
+            |b| {
+                let first = replay(b, 5, 8)?;
+                b[first]["parentUuid"] = Value::Null;
+                Ok(())
+            },
+        ),
     ]
 }
 
@@ -115,6 +121,19 @@ fn leaves() -> Vec<Case> {
             b.push(row);
             Ok(())
         }),
+        Case::rows("rewound-stale-leaf", &[B8], "after a rewind the last prompt's row still names the old end", |b| {
+            let (parent, old) = (b.reply(4)?, b.reply(7)?);
+            let turn = new_turn(b, parent, 8, 3600)?;
+            b.keep(|row| row["type"] != "last-prompt");
+            let row = json!({"type": "last-prompt", "lastPrompt": "ask-07 please", "leafUuid": b[old]["uuid"],
+                             "sessionId": b[old]["sessionId"]});
+            // Killed before it wrote the new one: the row stands before the turn.
+            b.push(row);
+            b.append(&turn);
+            Ok(())
+        })
+        .turns([0, 1, 2, 3, 4, 8])
+        .never(&["ask-06"]),
         Case::rows(
             "clock-jumped-back",
             &[B8],
@@ -147,6 +166,10 @@ fn compactions() -> Vec<Case> {
         case("compaction-summary-orphan", "a compaction's summary dangles", |b| {
             let summary = b.find("summary", |row| row["isCompactSummary"] == true)?;
             ghost(b, summary)
+        }),
+        case("compaction-boundary-lost", "a compaction's boundary never reached the disk", |b| {
+            let boundary = b.find("boundary", |row| row["subtype"] == "compact_boundary")?;
+            lose(b, boundary)
         }),
         case("compaction-late-orphan", "a turn after a compaction dangles", |b| ghost(b, b.ask(5)?)),
         case("compaction-logical", "a compaction's boundary leads nowhere", |b| {
@@ -236,12 +259,34 @@ pub(super) fn summary_row(base: &mut Base, like: Row) -> Row {
 
 fn foreign_id(base: &mut Base) -> Result<()> {
     let ask = base.ask(6)?;
-    let old = base.uuid(ask);
-    for row in base.rows() {
-        if base[row]["parentUuid"] == old {
-            base[row]["parentUuid"] = "prompt-6".into();
+    rename(base, ask, "prompt-6");
+    Ok(())
+}
+
+/// Writes the turns from `from` up to, but without, `to` once more at the end of the file; returns the first row.
+fn replay(base: &mut Base, from: u8, to: u8) -> Result<Row> {
+    let start = base.at(base.ask(from)?)?;
+    let end = base.ask(to).and_then(|row| base.at(row)).unwrap_or(base.rows().len());
+    let mut first = None;
+    for row in base.rows()[start..end].to_vec() {
+        if base[row].get("uuid").is_some() {
+            let mut again = base[row].clone();
+            again["gitBranch"] = "elsewhere".into();
+            again["version"] = "2.1.90".into();
+            let again = base.push(again);
+            first = first.or(Some(again));
         }
     }
-    base[ask]["uuid"] = "prompt-6".into();
-    Ok(())
+    first.context("nothing to replay")
+}
+
+/// Gives a row another uuid, and its children that parent.
+fn rename(base: &mut Base, row: Row, new: &str) {
+    let old = base.uuid(row);
+    for child in base.rows() {
+        if base[child]["parentUuid"] == old {
+            base[child]["parentUuid"] = new.into();
+        }
+    }
+    base[row]["uuid"] = new.into();
 }
