@@ -55,6 +55,10 @@ pub struct Record {
     pub case: &'static str,
     /// Whether the case is a healthy conversation that must stay as it is.
     pub unchanged: bool,
+    /// The classes it stands for.
+    pub classes: Vec<&'static str>,
+    /// The classes that `rekindle scan` named before the repair.
+    pub found: Vec<String>,
     /// Without a repair.
     pub before: Option<Verdict>,
     /// After the repair.
@@ -122,6 +126,8 @@ fn judge(plan: &Plan, lab: &Lab, case: &Case, base: &str) -> Result<Record> {
         agent: lab.agent.version.clone(),
         case: case.name,
         unchanged: case.unchanged,
+        classes: case.classes.iter().map(|class| class.id()).collect(),
+        found: Vec::new(),
         before: None,
         after: None,
     };
@@ -130,13 +136,14 @@ fn judge(plan: &Plan, lab: &Lab, case: &Case, base: &str) -> Result<Record> {
         record.before = Some(resume(lab, case, &damaged.session, &lab.home.project())?);
     }
     if let Some(rekindle) = &plan.rekindle {
-        record.after = Some(after(lab, case, base, rekindle)?);
+        let damaged = damage(lab, case, base, Some(rekindle))?;
+        record.found = scan(lab, &damaged.session, rekindle)?;
+        record.after = Some(after(lab, case, &damaged, rekindle)?);
     }
     Ok(record)
 }
 
-fn after(lab: &Lab, case: &Case, base: &str, rekindle: &Path) -> Result<Verdict> {
-    let damaged = damage(lab, case, base, Some(rekindle))?;
+fn after(lab: &Lab, case: &Case, damaged: &Damaged, rekindle: &Path) -> Result<Verdict> {
     let bytes = fs::read(&damaged.file).ok();
     let resumed = match repair(lab, &damaged.session, rekindle) {
         Ok(resumed) => resumed,
@@ -144,6 +151,11 @@ fn after(lab: &Lab, case: &Case, base: &str, rekindle: &Path) -> Result<Verdict>
     };
     if case.unchanged && bytes != fs::read(&damaged.file).ok() {
         return Ok(Verdict::Short("the repair changed a transcript that is well".to_owned()));
+    }
+    let repaired = fs::read(&damaged.file).ok();
+    let again = repair(lab, &damaged.session, rekindle);
+    if again.is_err() || repaired != fs::read(&damaged.file).ok() {
+        return Ok(Verdict::Short("a second repair changed it again".to_owned()));
     }
     let length = |path: &Path| fs::metadata(path).map_or(0, |data| data.len());
     if case.shrinks && 2 * length(&damaged.file) > bytes.map_or(0, |bytes| bytes.len() as u64) {
@@ -240,6 +252,20 @@ fn rekindle_command(lab: &Lab, session: &str, rekindle: &Path) -> std::process::
     command.env("CLAUDE_CONFIG_DIR", lab.home.config());
     command.env("REKINDLE_STATE_DIR", lab.home.state().join(session));
     command
+}
+
+/// The classes of damage that a scan names; none where it says nothing that can be read.
+fn scan(lab: &Lab, session: &str, rekindle: &Path) -> Result<Vec<String>> {
+    let mut command = rekindle_command(lab, session, rekindle);
+    let done = process::run(command.args(["scan", session, "--json"]), REPAIR_DEADLINE)?;
+    let said: Value =
+        serde_json::from_str(done.stdout.trim().lines().last().unwrap_or_default()).unwrap_or_default();
+    let findings = said["sessions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|s| s["findings"].as_array().into_iter().flatten());
+    Ok(findings.filter_map(|finding| finding["class"].as_str().map(str::to_owned)).collect())
 }
 
 /// Repairs a session and tells which one to resume.

@@ -1,5 +1,4 @@
 //! A throwaway home keeps to itself and leaves nothing behind.
-#![expect(clippy::disallowed_methods, reason = "throwaway files")]
 
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use transcript::Class::{A1, A2, A3, A4, A6, A7, A8, A9, A10, A11, A12, B6};
+use transcript::Class::{A1, A2, A3, A4, A6, A7, A8, A9, A10, A11, A12, B1, B6, B12, C5};
 
 use super::{Case, without};
-use crate::base::{Base, Row};
+use crate::base::{Base, GHOST, Row};
 
 pub(super) fn cases() -> Vec<Case> {
     [torn(), rows(), whole_files()].concat()
@@ -80,11 +80,32 @@ fn whole_files() -> Vec<Case> {
             b.insert_after(row, &[row; 500])
         })
         .shrinks(),
+        Case::bytes(
+            "many-wounds",
+            &[A1, A4, B1, B12, C5],
+            "several kinds of damage in one file",
+            many_wounds,
+        )
+        .replies(without(&[7]))
+        .goes_on(),
         Case::rows("stub", &[A6], "only metadata is left", stub).synced(),
         Case::rows("overwritten", &[A7], "another conversation under the same name", overwritten)
             .synced()
             .never(&["ask-50"]),
     ]
+}
+
+/// What is left of a machine that lost power twice.
+fn many_wounds(base: &mut Base) -> Result<Vec<u8>> {
+    let (orphan, root, blank) = (base.ask(3)?, base.ask(6)?, base.reply(2)?);
+    base[orphan]["parentUuid"] = GHOST.into();
+    base[root]["parentUuid"] = Value::Null;
+    let empty = json!({"type": "text", "text": ""});
+    base[blank]["message"]["content"].as_array_mut().context("no blocks")?.push(empty);
+    let last = base.reply(7)?;
+    let (before, _) = base.around(last)?;
+    let wounded = base.around(base.ask(7)?)?.0.len();
+    Ok([&before[..wounded], &[0; 512], &before[wounded..], &base.line(last)[..90]].concat())
 }
 
 fn set(base: &mut Base, row: Row, field: &str, value: Value) -> Result<()> {

@@ -16,6 +16,21 @@ pub(super) fn cases() -> Vec<Case> {
             .never(&["ask-06", "reply-06"])
             .unchanged(),
         Case::rows(
+            "mode-rows",
+            &[],
+            "the same metadata rows again and again: the last one counts",
+            mode_rows,
+        )
+        .unchanged(),
+        Case::rows(
+            "sidechain",
+            &[],
+            "an old agent's subagent in the same file, with a root of its own",
+            sidechain,
+        )
+        .never(&["a subagent's task"])
+        .unchanged(),
+        Case::rows(
             "parallel-tools",
             &[B10],
             "one reply called two tools: results hang beside the chain",
@@ -68,6 +83,29 @@ fn rewound(base: &mut Base) -> Result<()> {
     base.keep(|row| row["type"] != "last-prompt");
     base.append(&turn);
     Ok(())
+}
+
+/// Copies of metadata rows are no bloat: without the last one another mode would hold (docs/damage.md, A11).
+fn mode_rows(base: &mut Base) -> Result<()> {
+    let session = base[base.ask(0)?]["sessionId"].clone();
+    for mode in ["plan", "normal", "plan", "normal"] {
+        base.push(json!({"type": "mode", "mode": mode, "sessionId": session}));
+    }
+    Ok(())
+}
+
+fn sidechain(base: &mut Base) -> Result<()> {
+    let (ask, reply, before) = (base.ask(4)?, base.reply(4)?, base.ask(5)?);
+    let (task, done) = (base.twin(ask), base.twin(reply));
+    base[task]["message"]["content"] = "a subagent's task".into();
+    base[task]["parentUuid"] = serde_json::Value::Null;
+    base[done]["message"]["content"] = json!([{"type": "text", "text": "a subagent's answer"}]);
+    base[done]["message"]["id"] = "msg_of_a_subagent".into();
+    base[done]["parentUuid"] = base.uuid(task);
+    for row in [task, done] {
+        base[row]["isSidechain"] = true.into();
+    }
+    base.insert_before(before, &[task, done])
 }
 
 /// Each process goes on from its own end, and their rows alternate in the file.

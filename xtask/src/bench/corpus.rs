@@ -10,7 +10,7 @@ use super::rows::{Dice, Writer};
 use crate::workspace;
 
 /// Raised when what is made changes, so that an old corpus is not taken for a new one.
-const EDITION: u32 = 1;
+const EDITION: u32 = 4;
 
 /// A made home full of transcripts.
 pub(super) struct Corpus {
@@ -24,6 +24,8 @@ pub(super) struct Corpus {
     pub(super) lines: u64,
     /// The longest line.
     pub(super) longest: u64,
+    /// The sessions that are damaged.
+    pub(super) damaged: Vec<String>,
 }
 
 /// `count` files from 200 bytes to 20 MB that make `total` bytes together, a tenth of them damaged.
@@ -63,22 +65,37 @@ fn sizes(count: usize, total: u64) -> Vec<u64> {
 fn make(name: &str, sizes: &[u64], scale: u64) -> Result<Corpus> {
     let home = workspace::target().join("bench").join(name);
     let done = home.join("done");
-    if fs::read_to_string(&done).ok().as_deref() != Some(&EDITION.to_string()) {
+    let known = fs::read_to_string(&done).unwrap_or_default();
+    if known.lines().next() != Some(&EDITION.to_string()) {
         println!("making {name}");
         let _ = fs::remove_dir_all(&home);
+        let damaged = tenth(sizes);
+        let mut made = vec![EDITION.to_string()];
         let mut dice = Dice::new(0x7265_6b69_6e64_6c65);
         for (at, size) in sizes.iter().enumerate() {
             let folder = home.join(".claude/projects").join(format!("-home-dev-project-{:02}", at % 40));
             fs::create_dir_all(&folder)?;
             let session = dice.uuid();
-            let damage = (at % 10 == 3).then(|| Damage::ALL[at / 10 % Damage::ALL.len()]);
+            let damage =
+                damaged.iter().position(|other| *other == at).map(|nth| Damage::ALL[nth % Damage::ALL.len()]);
             let mut file = BufWriter::new(File::create(folder.join(format!("{session}.jsonl")))?);
-            conversation(&mut dice, &session, *size, scale, damage, &mut file)?;
+            if conversation(&mut dice, &session, *size, scale, damage, &mut file)? == Health::Damaged {
+                made.push(session);
+            }
             file.flush()?;
         }
-        fs::write(&done, EDITION.to_string())?;
+        // Written last: a corpus without it was interrupted and is made anew.
+        fs::write(&done, made.join("\n"))?;
     }
-    read(home)
+    let damaged = fs::read_to_string(&done)?.lines().skip(1).map(str::to_owned).collect();
+    read(home, damaged)
+}
+
+/// A tenth of the files, spread over those that are long enough to have a middle: the longest turn is shorter.
+fn tenth(sizes: &[u64]) -> Vec<usize> {
+    let long: Vec<usize> = (0..sizes.len()).filter(|at| sizes[*at] >= 50_000).collect();
+    let wanted = (sizes.len() / 10).min(long.len());
+    (0..wanted).filter_map(|nth| long.get(nth * long.len() / wanted).copied()).collect()
 }
 
 /// What a damaged file has in its middle or at its end.
@@ -95,6 +112,13 @@ impl Damage {
     const ALL: [Damage; 5] = [Damage::Dangling, Damage::FalseRoot, Damage::Nul, Damage::Glued, Damage::Torn];
 }
 
+/// Whether the damage came about: a file of one turn has no middle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Whole,
+    Damaged,
+}
+
 /// Writes turns until the size is reached; the damage comes half way.
 fn conversation(
     dice: &mut Dice,
@@ -103,10 +127,15 @@ fn conversation(
     scale: u64,
     damage: Option<Damage>,
     out: &mut impl Write,
-) -> Result<()> {
-    // A file of a few hundred bytes has one small turn.
+) -> Result<Health> {
     let scale = scale.min(size / 16).max(8);
     let mut writer = Writer::new(dice, session);
+    if size < 1500 {
+        // Less than a whole turn: a prompt that nobody answered.
+        out.write_all(writer.tiny(size).as_bytes())?;
+        return Ok(Health::Whole);
+    }
+    let wanted = damage.is_some();
     let (mut written, mut damage, mut turn) = (0_u64, damage, String::new());
     while written < size {
         turn.clear();
@@ -132,11 +161,12 @@ fn conversation(
         }
         out.write_all(turn.as_bytes())?;
     }
-    Ok(())
+    let torn = damage == Some(Damage::Torn);
+    Ok(if torn || (wanted && damage.is_none()) { Health::Damaged } else { Health::Whole })
 }
 
-fn read(home: PathBuf) -> Result<Corpus> {
-    let mut corpus = Corpus { files: Vec::new(), bytes: 0, lines: 0, longest: 0, home };
+fn read(home: PathBuf, damaged: Vec<String>) -> Result<Corpus> {
+    let mut corpus = Corpus { files: Vec::new(), bytes: 0, lines: 0, longest: 0, damaged, home };
     let folders = fs::read_dir(corpus.home.join(".claude/projects")).context("no corpus")?;
     for folder in folders {
         for entry in fs::read_dir(folder?.path())? {

@@ -8,11 +8,13 @@ mod measure;
 mod report;
 mod rows;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::workspace;
 use corpus::Corpus;
@@ -83,9 +85,51 @@ impl Bench {
         Ok(command)
     }
 
+    /// Scans with an empty state and sees that every file and all damage was found: a fast scan that misses is none.
+    fn check_scan(&self, corpus: &Corpus) -> Result<()> {
+        let out = self.command(corpus, "scan", true, &["scan", "--all", "--json"])?.output()?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        let said: Value = serde_json::from_str(text.trim().lines().last().unwrap_or_default())
+            .with_context(|| format!("scan said no JSON: {}", String::from_utf8_lossy(&out.stderr).trim()))?;
+        let status: HashMap<&str, &str> = said["sessions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|session| Some((session["sessionId"].as_str()?, session["status"].as_str()?)))
+            .collect();
+        if status.len() != corpus.files.len() {
+            bail!("scan told of {} of {} files", status.len(), corpus.files.len());
+        }
+        let broken =
+            |session: &&String| status.get(session.as_str()).is_some_and(|status| *status != "healthy");
+        let found = corpus.damaged.iter().filter(broken).count();
+        let alarms = status.values().filter(|status| **status != "healthy").count() - found;
+        if found < corpus.damaged.len() || alarms > 0 {
+            bail!(
+                "scan found {found} of {} damaged files and called {alarms} whole ones broken",
+                corpus.damaged.len()
+            );
+        }
+        Ok(())
+    }
+
+    /// Sees that the vault holds something of every file.
+    fn check_vault(&self, corpus: &Corpus) -> Result<()> {
+        let out = self.command(corpus, "vault", false, &["vault", "list", "--json"])?.output()?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        let session =
+            |file: &&PathBuf| file.file_stem().is_some_and(|stem| text.contains(&*stem.to_string_lossy()));
+        let held = corpus.files.iter().filter(session).count();
+        if held != corpus.files.len() {
+            bail!("the vault has {held} of {} conversations", corpus.files.len());
+        }
+        Ok(())
+    }
+
     fn scan(&self, corpus: &Corpus) -> Line {
         let what = format!("`scan --all`, {} files, {}, warm", corpus.files.len(), megabytes(corpus.bytes));
         Line::of(what, "at most 4 times", || {
+            self.check_scan(corpus)?;
             // `cat` reads and writes every byte; /dev/null makes the write free, so this is the strictest reading.
             let reference = median(5, |cost| cost.cpu, || Ok(files("cat", &[], corpus)))?;
             let ours = median(
@@ -102,7 +146,7 @@ impl Bench {
         let what = format!("`scan --all` again, {} files, nothing changed", corpus.files.len());
         Line::of(what, "under 100 ms", || {
             let reference = median(5, |cost| cost.wall, || Ok(stat_all(&corpus.home)))?;
-            measure::run(&mut self.command(corpus, "scan", true, &["scan", "--all", "--json"])?)?;
+            self.check_scan(corpus)?;
             let ours = median(
                 9,
                 |cost| cost.wall,
@@ -122,6 +166,7 @@ impl Bench {
             format!("peak memory of `scan`, one file of {}, {} rows", megabytes(corpus.bytes), corpus.lines);
         let limit = (64 << 20) + 64 * corpus.lines + corpus.longest;
         Line::of(what, "64 MB + 64 B per row + the largest row", || {
+            self.check_scan(corpus)?;
             let ours =
                 measure::run(&mut self.command(corpus, "scan", true, &["scan", "--all", "--json"])?)?;
             let measured = format!("{} in {}", megabytes(ours.memory), wall(&ours));
@@ -141,6 +186,7 @@ impl Bench {
             let reference = median(3, |cost| cost.wall, || Ok(files("zstd", &["-1", "-q", "-c"], corpus)))?;
             let ours =
                 median(3, |cost| cost.wall, || self.command(corpus, "vault", true, &["vault", "sync"]))?;
+            self.check_vault(corpus)?;
             let ratio = speed(&ours) / speed(&reference);
             let reference = format!("`zstd -1`: {:.0} MB/s", speed(&reference));
             Ok((format!("{:.0} MB/s", speed(&ours)), reference, format!("{ratio:.2} of it"), ratio >= 0.5))
@@ -152,6 +198,7 @@ impl Bench {
         Line::of(what, "under 150 ms", || {
             let reference = median(5, |cost| cost.wall, || Ok(stat_all(&corpus.home)))?;
             measure::run(&mut self.command(corpus, "vault", true, &["vault", "sync"])?)?;
+            self.check_vault(corpus)?;
             let ours =
                 median(9, |cost| cost.wall, || self.command(corpus, "vault", false, &["vault", "sync"]))?;
             Ok((

@@ -90,6 +90,18 @@ impl<'a> Writer<'a> {
         head
     }
 
+    /// A single prompt in a row of about so many bytes.
+    pub(super) fn tiny(&mut self, bytes: u64) -> String {
+        let (uuid, session, time) = (self.dice.uuid(), &self.session, time(self.seconds));
+        let head = format!(
+            "{{\"parentUuid\":null,\"sessionId\":\"{session}\",\"type\":\"user\",\"uuid\":\"{uuid}\",\"timestamp\":\"{time}\",\
+             \"message\":{{\"role\":\"user\",\"content\":\""
+        );
+        let words =
+            "hello ".repeat(usize::try_from(bytes.saturating_sub(head.len() as u64) / 6).unwrap_or(0).max(1));
+        format!("{head}{words}\"}}}}\n")
+    }
+
     /// The next turn: a prompt, tools with their results, a reply, and the rows around them. `scale` is a row's size.
     pub(super) fn turn(&mut self, scale: u64, out: &mut String) {
         self.turn += 1;
