@@ -69,6 +69,11 @@ fn parents() -> Vec<Case> {
             Ok(())
         }),
         Case::rows("foreign-id", &[B14], "a row of a foreign writer has an id that is no UUID", foreign_id),
+        Case::rows("empty-id", &[B14], "a row of a foreign writer has an empty id", |b| {
+            let ask = b.ask(6)?;
+            rename(b, ask, "");
+            Ok(())
+        }),
         Case::rows("foreign-ids", &[B14], "every row of a foreign writer has an id that is no UUID", |b| {
             let rows: Vec<Row> = b.rows().into_iter().filter(|row| b[*row].get("uuid").is_some()).collect();
             rows.iter().enumerate().for_each(|(at, row)| rename(b, *row, &format!("row-{at}")));
