@@ -1,5 +1,5 @@
 //! What a developer runs: `cargo xtask test`, `recall`, `sandbox`, `bench`, `deny`.
-#![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
 mod bench;
@@ -9,6 +9,8 @@ mod sandbox;
 mod test;
 mod tools;
 mod workspace;
+
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -34,12 +36,23 @@ enum Task {
     Deny,
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().task {
-        Task::Test(args) => test::run(&args),
-        Task::Recall(args) => recall::run(&args),
-        Task::Sandbox(args) => sandbox::run(&args),
-        Task::Bench(args) => bench::run(&args),
-        Task::Deny => deny::run(),
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Test(args) => return test::run(&args),
+        Task::Sandbox(args) => return sandbox::run(&args),
+        Task::Recall(args) => recall::run(&args)?,
+        Task::Bench(args) => bench::run(&args)?,
+        Task::Deny => deny::run()?,
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask sandbox`: a throwaway home for trying things by hand, never touching a real `~/.claude`.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use lab::Lab;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 /// Runs a command or a shell in a new home and ends with its status; the home is gone afterwards.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let program = workspace::build_program()?;
     let lab = Lab::new(&args.agent)?;
     lab.home.script("rekindle", &format!("exec '{}' \"$@\"", program.display()))?;
@@ -39,6 +39,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     command.env_clear().envs(lab.env()).env("PS1", "sandbox:\\W$ ").current_dir(lab.home.project());
     let status = command.status().context("cannot start the sandbox's command")?;
-    drop(lab);
-    std::process::exit(status.code().unwrap_or(1));
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
