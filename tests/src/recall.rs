@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -234,6 +234,11 @@ fn damage(lab: &Lab, case: &Case, base: &str, rekindle: Option<&Path>) -> Result
         }
         Damage::Place(make) => make(&Place { home: &lab.home, session: &session, file })?,
     };
+    // It broke an hour ago. Other cases run their agents in the same project at this moment, and a file that changed
+    // since an agent of its directory started may well be that agent's.
+    if let Ok(opened) = fs::File::options().append(true).open(&file) {
+        opened.set_modified(SystemTime::now() - Duration::from_secs(3600))?;
+    }
     Ok(Damaged { session, file })
 }
 
@@ -277,5 +282,9 @@ fn repair(lab: &Lab, session: &str, rekindle: &Path) -> Result<String> {
     };
     let said: Value =
         serde_json::from_str(line).with_context(|| format!("the repair said {}", done.words()))?;
+    let told = &said["sessions"][0];
+    if told["status"] == "refused" || told["status"] == "failed" {
+        bail!("the repair was {}: {told} {}", told["status"], done.stderr.trim());
+    }
     Ok(said["resume_id"].as_str().unwrap_or(session).to_owned())
 }
