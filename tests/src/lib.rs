@@ -1,1 +1,29 @@
 //! The laboratory: a loopback API, throwaway homes, the real agent and the real tmux.
+//!
+//! The judge of a repair is the real agent: a damaged transcript is resumed with `claude --resume`, and what of the
+//! conversation reaches the API is counted. Nothing leaves the machine and no account is needed.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the lab makes and damages throwaway files on purpose; nothing here is a user's"
+)]
+
+pub mod agent;
+pub mod api;
+pub mod base;
+pub mod cases;
+pub mod conversation;
+pub mod home;
+pub mod process;
+pub mod recall;
+pub mod tmux;
+
+pub use conversation::Lab;
+
+/// The program under test: `$REKINDLE_PROGRAM`, else the release build of this workspace.
+pub fn program() -> std::path::PathBuf {
+    let target = || {
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| here.with_file_name("target"), Into::into)
+    };
+    std::env::var_os("REKINDLE_PROGRAM").map_or_else(|| target().join("release").join("rekindle"), Into::into)
+}

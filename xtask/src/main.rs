@@ -1,3 +1,58 @@
-//! What a developer runs.
+//! What a developer runs: `cargo xtask test`, `recall`, `sandbox`, `bench`, `deny`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+#![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
-fn main() {}
+mod bench;
+mod deny;
+mod recall;
+mod sandbox;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What a developer runs")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what the tests need, then run every test there is
+    Test(test::Args),
+    /// Resume damaged conversations with the real agent and count what comes back
+    Recall(recall::Args),
+    /// Try things by hand in a throwaway home with an agent, its API and a private tmux
+    Sandbox(sandbox::Args),
+    /// Measure speed and memory, each beside a reference in the same run
+    Bench(bench::Args),
+    /// Check licences and advisories with cargo-deny, where that is installed
+    Deny,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Test(args) => return test::run(&args),
+        Task::Sandbox(args) => return sandbox::run(&args),
+        Task::Recall(args) => recall::run(&args)?,
+        Task::Bench(args) => bench::run(&args)?,
+        Task::Deny => deny::run()?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
