@@ -72,6 +72,13 @@ impl<'a> Tree<'a> {
         row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.gone.contains(no)
     }
 
+    /// A row whose time older agents look at when they choose where to resume.
+    pub(crate) fn is_dated(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        self.is_main(no)
+            || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
+    }
+
     /// From `no` to its root; a ring ends the walk.
     pub(crate) fn walk(&self, no: RowNo) -> Vec<RowNo> {
         let mut seen = RowSet::with_capacity(self.parent.len());
@@ -152,11 +159,12 @@ impl<'a> Tree<'a> {
     /// The row a checkpoint names, where that is not on the way to `last`.
     pub(crate) fn other_checkpoint(&self, last: RowNo) -> Option<RowNo> {
         let named = self.index.find(self.index.checkpoint?.leaf?)?;
-        let elsewhere = self.is_main(named)
-            && !self.descends(last, named)
-            && !self.shares_reply(last, named)
-            && self.climb(named).is_some();
-        elsewhere.then_some(named)
+        if !self.is_main(named) || self.descends(last, named) || self.shares_reply(last, named) {
+            return None;
+        }
+        // A system row or an attachment behind the last turn means that turn.
+        let turn = self.climb(named)?;
+        (self.climb(last) != Some(turn)).then_some(named)
     }
 
     /// Whether two rows are parts of one reply, or results of its calls.
@@ -182,14 +190,8 @@ impl<'a> Tree<'a> {
     pub(crate) fn newest_row(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
         let mut newest: Option<(i64, RowNo)> = None;
         for no in self.numbers() {
-            let row = self.row(no);
-            let counts = self.is_main(no)
-                || row.kind() == Kind::Progress
-                    && row.uuid != 0
-                    && !row.is(Flags::SIDECHAIN)
-                    && !self.gone.contains(no);
             let at = time(no);
-            if counts && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
+            if self.is_dated(no) && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
                 newest = Some((at, no));
             }
         }
