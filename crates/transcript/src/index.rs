@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::facts::{Block, Facts, Kind, ParentField};
 use crate::flags::Flags;
 use crate::image::Picture;
-use crate::json::{Str, decode};
+use crate::json::decode;
 use crate::lines::{self, Buffer, Line};
 use crate::salvage::{Piece, salvage};
 use crate::time::Time;
@@ -175,7 +175,17 @@ impl Index {
     fn row(&mut self, offset: u64, bytes: &[u8], facts: &Facts, session: &Option<String>) {
         let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
         let mut flags = facts.flags;
-        let uuid = facts.uuid.map_or(0, |id| self.id(id, bytes, &mut flags));
+        let uuid = match facts.uuid.filter(|id| id.start != id.end) {
+            Some(id) => {
+                flags.set(Flags::FOREIGN_UUID, !crate::json::is_uuid_text(id.raw(bytes)));
+                identity(id.raw(bytes))
+            }
+            None if facts.kind.in_tree() => {
+                flags.insert(Flags::NO_UUID);
+                Uuid::new_v5(&MINT, bytes).as_u128()
+            }
+            None => 0,
+        };
         match facts.parent {
             ParentField::Absent => flags.insert(Flags::NO_PARENT_KEY),
             ParentField::Nonsense => flags.insert(Flags::NONSENSE_PARENT),
@@ -244,12 +254,6 @@ impl Index {
         }
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.rows.push(Row { uuid, offset, time, len, parent, flags, packed });
-    }
-
-    fn id(&self, id: Str, bytes: &[u8], flags: &mut Flags) -> u128 {
-        let raw = id.raw(bytes);
-        flags.set(Flags::FOREIGN_UUID, !raw.is_empty() && !crate::json::is_uuid_text(raw));
-        if raw.is_empty() { 0 } else { identity(raw) }
     }
 
     /// Resolves parents on the whole file: children may stand before them.

@@ -31,6 +31,15 @@ impl RowSet {
     }
 }
 
+/// Who hangs on whom, for the few rows that ask: eight bytes per row, and only in files that are mended.
+struct Children {
+    /// The last child of each row, and of each child the one before it.
+    last: Vec<RowNo>,
+    before: Vec<RowNo>,
+    /// Rows that were hung on another one since.
+    moved: std::collections::HashMap<RowNo, Vec<RowNo>>,
+}
+
 /// A view of the rows with links that can be changed.
 pub(crate) struct Tree<'a> {
     pub(crate) index: &'a Index,
@@ -40,7 +49,9 @@ pub(crate) struct Tree<'a> {
     pub(crate) gone: RowSet,
     /// Whether some row stands before its parent: only then can an earlier row descend from a later one.
     pub(crate) forward: bool,
-    /// Every tool result: the call it answers, and its row; sorted.
+    children: Option<Children>,
+    /// Every tool call and result: its id, and its row; sorted.
+    calls: Vec<(u64, RowNo)>,
     results: Vec<(u64, RowNo)>,
 }
 
@@ -48,14 +59,14 @@ impl<'a> Tree<'a> {
     pub(crate) fn new(index: &'a Index) -> Tree<'a> {
         let parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
         let forward = parent.iter().enumerate().any(|(no, parent)| *parent != NONE && *parent as usize >= no);
-        let mut results: Vec<(u64, RowNo)> = index
-            .tools
-            .iter()
-            .filter(|tool| tool.role == ToolRole::Result)
-            .map(|tool| (tool.id, tool.row))
-            .collect();
-        results.sort_unstable();
-        Tree { index, parent, gone: RowSet::default(), forward, results }
+        let sorted = |role: ToolRole| {
+            let of = index.tools.iter().filter(|tool| tool.role == role);
+            let mut tools: Vec<(u64, RowNo)> = of.map(|tool| (tool.id, tool.row)).collect();
+            tools.sort_unstable();
+            tools
+        };
+        let (calls, results) = (sorted(ToolRole::Call), sorted(ToolRole::Result));
+        Tree { index, parent, gone: RowSet::default(), forward, children: None, calls, results }
     }
 
     pub(crate) fn row(&self, no: RowNo) -> &'a Row {
@@ -70,6 +81,46 @@ impl<'a> Tree<'a> {
     pub(crate) fn is_main(&self, no: RowNo) -> bool {
         let row = self.row(no);
         row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.gone.contains(no)
+    }
+
+    /// Hangs a row on another, or makes it a root.
+    pub(crate) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>) {
+        self.parent[no as usize] = parent.unwrap_or(NONE);
+        let Some(parent) = parent else { return };
+        self.forward |= parent >= no;
+        if let Some(children) = &mut self.children {
+            children.moved.entry(parent).or_default().push(no);
+        }
+    }
+
+    /// The rows that hang on this one, in file order.
+    pub(crate) fn children(&mut self, no: RowNo) -> Vec<RowNo> {
+        let rows = self.parent.len();
+        let known = self.children.get_or_insert_with(|| {
+            let (mut last, mut before) = (vec![NONE; rows], vec![NONE; rows]);
+            for (child, parent) in (0..).zip(&self.parent).filter(|(_, parent)| **parent != NONE) {
+                before[child as usize] = std::mem::replace(&mut last[*parent as usize], child);
+            }
+            Children { last, before, moved: std::collections::HashMap::new() }
+        });
+        let mut found: Vec<RowNo> = known.moved.get(&no).cloned().unwrap_or_default();
+        let mut at = known.last[no as usize];
+        while at != NONE {
+            found.push(at);
+            at = known.before[at as usize];
+        }
+        found.retain(|child| self.parent[*child as usize] == no);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What a person typed: neither a tool's result nor something the agent said to itself.
+    pub(crate) fn is_prompt(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        row.kind() == Kind::User
+            && row.is(Flags::SAYS)
+            && !row.flags.intersects(Flags::META | Flags::HAS_RESULT | Flags::COMPACT_SUMMARY)
     }
 
     /// A row whose time older agents look at when they choose where to resume.
@@ -240,6 +291,13 @@ impl<'a> Tree<'a> {
     /// Whether some row of the main conversation has a result of this call.
     pub(crate) fn answered(&self, id: u64) -> bool {
         self.results_of(id).any(|row| self.is_main(row))
+    }
+
+    /// The last row before `before` that makes this call.
+    pub(crate) fn call_of(&self, id: u64, before: RowNo) -> Option<RowNo> {
+        let end = self.calls.partition_point(|call| *call < (id, before));
+        let (call, row) = self.calls[..end].last()?;
+        (*call == id).then_some(*row)
     }
 
     /// The rows with a result of this call, in file order.

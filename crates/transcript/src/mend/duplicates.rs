@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::class::Class;
 use crate::flags::Flags;
-use crate::index::{MINT, NONE, RowNo};
+use crate::index::{MINT, RowNo};
 use crate::json::Outline;
 
 use super::Mend;
@@ -27,6 +27,10 @@ impl Mend<'_> {
                 self.drop_copy(no, Class::A11);
             } else if row.kind() == self.tree.row(first).kind() && self.same_message(first, no)? {
                 self.found(Class::B6, no, "the first stays, the later copy goes aside");
+                self.drop_copy(no, Class::B6);
+            } else if self.tree.children(first).iter().any(|child| (first..no).contains(child)) {
+                // The conversation had gone on from the first by then: the later one would be a second end of it.
+                self.found(Class::B6, no, "the first stays, the later row goes aside");
                 self.drop_copy(no, Class::B6);
             } else {
                 self.found(Class::B6, no, "the later row gets an id of its own");
@@ -62,19 +66,16 @@ impl Mend<'_> {
             fresh = Uuid::new_v5(&MINT, fresh.as_bytes());
         }
         self.edit(no).uuid = Some((Class::B6, fresh.as_u128()));
-        let children: Vec<RowNo> = self
-            .tree
-            .numbers()
-            .skip_while(|later| *later <= no)
-            .filter(|c| self.tree.parent[*c as usize] == first)
-            .collect();
+        let mut children = self.tree.children(first);
+        children.retain(|child| *child > no);
         for child in children {
             self.set_parent(child, Some(no), Class::B6);
         }
-        // Its own parent may be the row whose id it had, or one of its descendants: a ring.
-        let parent = self.tree.parent[no as usize];
-        if parent != NONE && self.tree.descends(parent, no) {
-            self.set_parent(no, self.tree.nearest_earlier(no), Class::B5);
+        // Agents show the later row in the first one's place. Behind it, both are seen by all of them.
+        if self.tree.row(first).is(Flags::SIDECHAIN) == self.tree.row(no).is(Flags::SIDECHAIN) {
+            self.set_parent(no, Some(first), Class::B6);
+        } else {
+            self.set_parent(no, self.tree.nearest_earlier(no), Class::B6);
         }
     }
 }

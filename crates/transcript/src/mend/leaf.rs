@@ -45,7 +45,9 @@ impl Mend<'_> {
             // One that the user made by going back is binding, even for what follows from it.
             let stuck = checkpoint.explicit && named.is_some_and(|named| self.tree.climb(named) != Some(leaf));
             let vague = !is_last && named.is_none();
-            if stuck || vague || self.tree.other_checkpoint(end).is_some() {
+            // A row beside the conversation is no place to resume: the newest agents would find none at all.
+            let beside = checkpoint.leaf.and_then(|id| self.tree.index.find(id)).filter(|_| named.is_none());
+            if stuck || vague || beside.is_some() || self.tree.other_checkpoint(end).is_some() {
                 self.found(Class::B8, checkpoint.row, "the checkpoint names the last turn");
                 let end_id = self.uuid_of(end);
                 self.edit(checkpoint.row).leaf = Some((Class::B8, end_id));
@@ -104,7 +106,8 @@ impl Mend<'_> {
         self.tree.walk(leaf).into_iter().take_while(|no| !reached.contains(*no)).any(|no| {
             let row = self.tree.row(no);
             let says = row.is(Flags::SAYS) && row.kind().is_turn() && !self.tree.is_open_call(no);
-            says && !self.tree.shares_reply(from, no)
+            // Of calls side by side older agents see one anyhow; of what a reply says they must see all.
+            says && !(row.is(Flags::HAS_CALL) && self.tree.shares_reply(from, no))
         })
     }
 

@@ -1,7 +1,7 @@
 //! Step 5, links: rings (B5), parents that are not there (B1, B3, B4, B9) or that no agent keeps (B2), and roots
 //! in the middle (B12, B9).
 
-use std::io;
+use std::collections::HashMap;
 
 use crate::class::Class;
 use crate::facts::Kind;
@@ -15,12 +15,11 @@ use super::Mend;
 const SAME_REPLY: usize = 64;
 
 impl Mend<'_> {
-    pub(super) fn links(&mut self) -> io::Result<()> {
+    pub(super) fn links(&mut self) {
         self.rings();
         self.dangling();
         self.elided();
         self.false_roots();
-        Ok(())
     }
 
     /// B5: in every ring some row stands before its parent; that link is the false one.
@@ -41,7 +40,7 @@ impl Mend<'_> {
                 let ring = path.iter().copied().skip_while(|no| *no != at);
                 let backwards: Vec<RowNo> = ring.filter(|no| self.tree.parent[*no as usize] >= *no).collect();
                 for no in backwards {
-                    self.tree.parent[no as usize] = NONE;
+                    self.tree.set_parent(no, None);
                     self.found(Class::B5, no, "it follows the row before it in the file");
                     let earlier = self.preferred_earlier(no);
                     self.set_parent(no, earlier, Class::B5);
@@ -72,9 +71,18 @@ impl Mend<'_> {
         let ids: Vec<u128> = dangling.iter().map(|(_, id)| *id).collect();
         let mut in_subagents = (self.options.in_subagents)(&ids);
         in_subagents.sort_unstable();
+        let mut prompts: HashMap<u128, RowNo> = HashMap::new();
         for (no, id) in dangling {
             let row = self.tree.row(no);
-            let earlier = self.preferred_earlier(no);
+            let mut earlier = self.preferred_earlier(no);
+            // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
+            if self.tree.is_prompt(no) {
+                let first = prompts.entry(id).or_insert(no);
+                let place = self.tree.parent[*first as usize];
+                if *first != no && place != NONE && self.tree.segment(place) == self.tree.segment(no) {
+                    earlier = Some(place);
+                }
+            }
             let class = if in_subagents.binary_search(&id).is_ok() {
                 Class::B3
             } else if row.is(Flags::STOP_HOOK) {
@@ -98,11 +106,8 @@ impl Mend<'_> {
     /// B2: the parent is a row, but not one that agents keep: an unknown kind, or a progress row behind its child.
     fn elided(&mut self) {
         for no in self.tree.numbers() {
-            if !self.tree.is_main(no) {
-                continue;
-            }
             let parent = self.tree.parent[no as usize];
-            let Some(row) = self.tree.index.row_at(parent) else { continue };
+            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else { continue };
             let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
             if kept || self.tree.gone.contains(parent) {
                 continue;
@@ -156,14 +161,9 @@ impl Mend<'_> {
             && let Some(result) =
                 self.tree.index.tools_of(no).iter().find(|tool| tool.role == ToolRole::Result)
         {
-            let call = self
-                .tree
-                .index
-                .tools
-                .iter()
-                .rev()
-                .find(|tool| tool.id == result.id && tool.role == ToolRole::Call && fits(tool.row));
-            return Some(call.map_or(nearest, |call| call.row));
+            // The nearest call of that id: an earlier one was answered already.
+            let call = self.tree.call_of(result.id, no).filter(|call| fits(*call));
+            return Some(call.unwrap_or(nearest));
         }
         if row.kind() == Kind::Assistant && row.reply() != 0 {
             let same = (first..no)

@@ -105,9 +105,9 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
     };
     mend.bytes();
     mend.duplicates()?;
-    mend.ids()?;
+    mend.ids();
     mend.times();
-    mend.links()?;
+    mend.links();
     mend.stranded();
     let leaf = mend.leaf()?;
     mend.request(leaf)?;
@@ -141,10 +141,7 @@ impl Mend<'_> {
     /// Hangs a row on another, or makes it a root.
     pub(super) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>, class: Class) {
         let id = parent.map(|parent| self.uuid_of(parent));
-        self.tree.parent[no as usize] = parent.unwrap_or(NONE);
-        if parent.is_some_and(|parent| parent >= no) {
-            self.tree.forward = true;
-        }
+        self.tree.set_parent(no, parent);
         self.edit(no).parent = Some((class, id));
     }
 
@@ -155,11 +152,8 @@ impl Mend<'_> {
         }
         self.dropped.insert(no, class);
         let parent = self.tree.parent[no as usize];
-        let children: Vec<RowNo> = self
-            .tree
-            .numbers()
-            .filter(|child| self.tree.parent[*child as usize] == no && *child != no)
-            .collect();
+        let mut children = self.tree.children(no);
+        children.retain(|child| *child != no);
         for child in children {
             self.set_parent(child, (parent != NONE && parent != child).then_some(parent), class);
         }

@@ -201,8 +201,7 @@ impl Damage {
             }
             Kind::Checkpoint => lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION}))),
             Kind::LastIsSidechain => {
-                let last = turns(lines).last().copied()?;
-                lines.push(Line::Row(json!({"parentUuid": id(lines, last), "isSidechain": true, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": "aside"}, "uuid": fresh, "timestamp": newest})));
+                lines.push(Line::Row(json!({"parentUuid": null, "isSidechain": true, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": "aside"}, "uuid": fresh, "timestamp": newest})));
             }
             Kind::ProgressBehind => {
                 let parent = lines[at].row()?["parentUuid"].clone();
