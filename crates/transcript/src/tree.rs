@@ -168,19 +168,23 @@ impl<'a> Tree<'a> {
             .unwrap_or(NONE)
     }
 
-    /// The nearest row before `no` that it can hang on: same compaction, same chain, not its own descendant.
-    pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+    /// The rows before `no` that it could hang on, nearest first: same compaction, same chain.
+    pub(crate) fn candidates(&self, no: RowNo) -> impl Iterator<Item = RowNo> + '_ {
         let segment = self.segment(no);
         let first = if segment == NONE { 0 } else { segment };
         let sidechain = self.row(no).is(Flags::SIDECHAIN);
-        (first..no).rev().find(|candidate| {
+        (first..no).rev().filter(move |candidate| {
             let row = self.row(*candidate);
             row.in_tree()
                 && row.is(Flags::SIDECHAIN) == sidechain
                 && !row.is(Flags::REPEATED)
                 && !self.gone.contains(*candidate)
-                && (!self.forward || !self.descends(*candidate, no))
         })
+    }
+
+    /// The nearest row before `no` that it can hang on, not one of its own descendants.
+    pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+        self.candidates(no).find(|candidate| !self.forward || !self.descends(*candidate, no))
     }
 
     /// The last row of the conversation in file order, as the newest agents choose it.

@@ -22,7 +22,13 @@ impl Mend<'_> {
                 continue;
             }
             let Some(first) = self.tree.index.find(row.uuid) else { continue };
-            if self.tree.row(first).len == row.len && self.row_bytes(first)? == self.row_bytes(no)? {
+            let heard = Flags::SAYS | Flags::HAS_RESULT;
+            let silent = !self.tree.row(first).flags.intersects(heard);
+            if silent && row.flags.intersects(heard) && row.kind() == self.tree.row(first).kind() {
+                self.found(Class::B6, no, "the first gets the message that only the later copy has");
+                self.edit(first).message_of = Some(no);
+                self.drop_copy(no, Class::B6);
+            } else if self.tree.row(first).len == row.len && self.row_bytes(first)? == self.row_bytes(no)? {
                 self.found(Class::A11, no, "the copy goes");
                 self.drop_copy(no, Class::A11);
             } else if row.kind() == self.tree.row(first).kind() && self.same_message(first, no)? {

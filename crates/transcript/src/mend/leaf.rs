@@ -42,12 +42,13 @@ impl Mend<'_> {
         }
         self.agree_with_newest(leaf, end);
         if let Some(checkpoint) = checkpoint {
-            // One that the user made by going back is binding, even for what follows from it.
-            let stuck = checkpoint.explicit && named.is_some_and(|named| self.tree.climb(named) != Some(leaf));
-            let vague = !is_last && named.is_none();
+            // One that the user made by going back is binding, even for what follows from it; so is any where the
+            // last row of the file is elsewhere.
+            let binding = checkpoint.explicit || !is_last;
+            let stuck = binding && named.and_then(|named| self.tree.climb(named)) != Some(leaf);
             // A row beside the conversation is no place to resume: the newest agents would find none at all.
-            let beside = checkpoint.leaf.and_then(|id| self.tree.index.find(id)).filter(|_| named.is_none());
-            if stuck || vague || beside.is_some() || self.tree.other_checkpoint(end).is_some() {
+            let beside = named.is_none() && checkpoint.leaf.and_then(|id| self.tree.index.find(id)).is_some();
+            if stuck || beside || self.tree.other_checkpoint(end).is_some() {
                 self.found(Class::B8, checkpoint.row, "the checkpoint names the last turn");
                 let end_id = self.uuid_of(end);
                 self.edit(checkpoint.row).leaf = Some((Class::B8, end_id));

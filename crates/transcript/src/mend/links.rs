@@ -74,7 +74,7 @@ impl Mend<'_> {
         let mut prompts: HashMap<u128, RowNo> = HashMap::new();
         for (no, id) in dangling {
             let row = self.tree.row(no);
-            let mut earlier = self.preferred_earlier(no);
+            let mut earlier = self.place(no);
             // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
             if self.tree.is_prompt(no) {
                 let first = prompts.entry(id).or_insert(no);
@@ -126,7 +126,7 @@ impl Mend<'_> {
             if !self.is_false_root(root) {
                 return;
             }
-            let Some(earlier) = self.preferred_earlier(root) else { return };
+            let Some(earlier) = self.place(root) else { return };
             let class = if self.opens_segment(earlier) { Class::B9 } else { Class::B12 };
             self.found(class, root, "it follows the nearest row before it");
             self.set_parent(root, Some(earlier), class);
@@ -137,12 +137,32 @@ impl Mend<'_> {
         if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
             return false;
         }
-        let Some(earlier) = self.tree.nearest_earlier(root) else { return false };
+        let Some(earlier) = self.tree.candidates(root).next() else { return false };
         let went_back = self.tree.index.emptied.iter().any(|marker| (earlier..root).contains(marker));
         let segment = self.tree.segment(root);
         let turns_before = segment != NONE
             || (0..root).any(|no| self.tree.is_main(no) && self.tree.row(no).kind().is_turn());
         turns_before && !went_back
+    }
+
+    /// As [`Mend::preferred_earlier`]. Where the row right before it is its own descendant, the links that lead from
+    /// there to a later row are false: most likely a ring that a lost row has opened.
+    fn place(&mut self, no: RowNo) -> Option<RowNo> {
+        if !self.tree.forward {
+            return self.preferred_earlier(no);
+        }
+        let mut at = self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no)).unwrap_or(no);
+        let mut steps = 0..=self.tree.parent.len();
+        while at != no && at != NONE && steps.next().is_some() {
+            let parent = self.tree.parent[at as usize];
+            if parent != NONE && parent >= at {
+                self.found(Class::B5, at, "it follows the row before it in the file");
+                let earlier = self.preferred_earlier(at);
+                self.set_parent(at, earlier, Class::B5);
+            }
+            at = parent;
+        }
+        self.preferred_earlier(no)
     }
 
     /// Where a row that lost its parent belongs: a result to its call, a part of a reply to the reply, anything

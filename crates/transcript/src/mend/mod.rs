@@ -1,4 +1,4 @@
-//! Plans a repair: bytes, duplicates, ids, times, links, leaf, request, in this order, each idempotent.
+//! Plans a repair: bytes, duplicates, ids, times, links, stranded turns, leaf, request, in this order, each idempotent.
 //!
 //! Nothing is written here. Steps change the tree and note edits per row; [`finish`] turns them into splices, so
 //! that every row nobody edits is copied byte for byte.
@@ -44,6 +44,8 @@ pub(super) struct Edit {
     pub(super) uuid: Option<(Class, u128)>,
     pub(super) time: Option<(Class, i64)>,
     pub(super) leaf: Option<(Class, u128)>,
+    /// The row whose message it gets: a later copy that still has one.
+    pub(super) message_of: Option<RowNo>,
     pub(super) fixes: Fixes,
     /// Rewrites of ids that other fields refer to.
     pub(super) references: bool,

@@ -51,8 +51,8 @@ impl Mend<'_> {
         at
     }
 
-    /// The last turn before `no` in the file, not counting calls that were never answered: agents leave those
-    /// behind by design.
+    /// The last turn before `no` in the file, not counting late results and calls that were never answered: agents
+    /// leave those behind by design.
     fn tail_before(&self, no: RowNo) -> Option<RowNo> {
         let segment = self.tree.segment(no);
         let first = if segment == NONE { 0 } else { segment };
@@ -60,6 +60,7 @@ impl Mend<'_> {
             self.tree.is_main(*candidate)
                 && self.tree.row(*candidate).kind().is_turn()
                 && !self.tree.is_open_call(*candidate)
+                && !self.is_late(*candidate)
         })
     }
 
@@ -67,9 +68,7 @@ impl Mend<'_> {
     /// the leaf, and everything said since invisible. It goes aside.
     fn late_results(&mut self) {
         while let Some(late) = self.live_end() {
-            let row = self.tree.row(late);
-            let only_results = row.kind() == Kind::User && row.is(Flags::HAS_RESULT) && !row.is(Flags::SAYS);
-            if !only_results || !self.is_overtaken(late) {
+            if !self.is_late(late) {
                 return;
             }
             self.found(Class::B7, late, "the late result goes aside");
@@ -77,8 +76,12 @@ impl Mend<'_> {
         }
     }
 
-    /// Whether the conversation had gone on between the call and its result, without it.
-    fn is_overtaken(&self, late: RowNo) -> bool {
+    /// Whether this is nothing but a result, and the conversation had gone on since its call, without it.
+    fn is_late(&self, late: RowNo) -> bool {
+        let row = self.tree.row(late);
+        if row.kind() != Kind::User || !row.is(Flags::HAS_RESULT) || row.is(Flags::SAYS) {
+            return false;
+        }
         let results = self.tree.index.tools_of(late).iter().filter(|tool| tool.role == ToolRole::Result);
         let called = results.filter_map(|result| self.tree.call_of(result.id, late));
         let Some(call) = called.min() else { return false };

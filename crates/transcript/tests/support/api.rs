@@ -19,6 +19,12 @@ pub fn refusal(rows: &[Node]) -> Option<String> {
     let answered: HashSet<String> = rows.iter().flat_map(|node| ids(node, "tool_result", "tool_use_id")).collect();
     let sent = rows.iter().filter(|node| node.is_turn() && node.row["isApiErrorMessage"] != true).filter(|node| {
         let calls = ids(node, "tool_use", "id");
+        // Nothing but a thought, in a reply of which nothing else is left: every version drops it.
+        let thought = |node: &Node| node.kind() == "assistant" && blocks(node).iter().all(|b| b["type"] == "thinking");
+        let reply = &node.row["message"]["id"];
+        if thought(node) && !rows.iter().any(|other| !thought(other) && other.row["message"]["id"] == *reply) {
+            return false;
+        }
         calls.is_empty() || calls.iter().any(|id| answered.contains(id))
     });
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();

@@ -48,7 +48,11 @@ fn rows(lines: &[Line]) -> Vec<usize> {
 
 fn turns(lines: &[Line]) -> Vec<usize> {
     let turn = |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "user" || row["type"] == "assistant");
-    rows(lines).into_iter().filter(turn).collect()
+    // A late result or a continuation of which nothing is left cannot be told from a prompt of which nothing is left.
+    let late = |at: &usize| {
+        lines[*at].row().is_some_and(|row| row["message"]["content"][0]["content"] == "late" || row["isMeta"] == true)
+    };
+    rows(lines).into_iter().filter(|at| turn(at) && !late(at)).collect()
 }
 
 impl Damage {
@@ -85,6 +89,7 @@ impl Damage {
         let add_block = |lines: &mut Vec<Line>, of: &str, block: Value| {
             if let Line::Row(row) = &mut lines[turn]
                 && row["type"] == of
+                && row["message"]["content"].is_array()
                 && let Some(blocks) = row["message"]["content"].as_array_mut()
             {
                 blocks.insert(0, block);
@@ -97,7 +102,17 @@ impl Damage {
             Kind::MissingParent => set(lines, at, "parentUuid", json!(fresh)),
             Kind::NullParent => set(lines, at, "parentUuid", Value::Null),
             Kind::SelfParent => set(lines, at, "parentUuid", own),
-            Kind::Ring => set(lines, at.min(other), "parentUuid", if at < other { others } else { own }),
+            Kind::Ring => {
+                // A later row of another branch would be a parent like any other; a descendant makes a ring.
+                let mut below = vec![own.clone()];
+                for row in lines.iter().skip(at).filter_map(Line::row) {
+                    if row["uuid"].is_string() && below.contains(&row["parentUuid"]) {
+                        below.push(row["uuid"].clone());
+                    }
+                }
+                let parent = below[self.other % below.len()].clone();
+                set(lines, at, "parentUuid", parent);
+            }
             Kind::NoParentKey => unset(lines, at, "parentUuid"),
             Kind::NonsenseParent => set(lines, at, "parentUuid", json!(7)),
             Kind::OtherParent => {
