@@ -177,7 +177,7 @@ impl Index {
         let mut flags = facts.flags;
         let uuid = match facts.uuid.filter(|id| id.start != id.end) {
             Some(id) => {
-                flags.set(Flags::FOREIGN_UUID, !crate::json::is_uuid_text(id.raw(bytes)));
+                flags.set(Flags::FOREIGN_UUID, canonical(id.raw(bytes)).is_none());
                 identity(id.raw(bytes))
             }
             None if facts.kind.in_tree() => {
@@ -313,9 +313,15 @@ impl Index {
 
 /// An id as a number: canonical UUIDs are themselves, anything else is what would be minted for it.
 pub(crate) fn identity(raw: &[u8]) -> u128 {
-    let canonical = raw.len() == 36 && !raw.iter().any(u8::is_ascii_uppercase);
-    let parsed = if canonical { Uuid::try_parse_ascii(raw).ok() } else { None };
-    parsed.filter(|id| !id.is_nil()).unwrap_or_else(|| Uuid::new_v5(&MINT, raw)).as_u128()
+    canonical(raw).unwrap_or_else(|| Uuid::new_v5(&MINT, raw).as_u128())
+}
+
+/// The number of a UUID that is written as we would write it; any other text must be renamed to be linked to.
+fn canonical(raw: &[u8]) -> Option<u128> {
+    if raw.len() != 36 || raw.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    Uuid::try_parse_ascii(raw).ok().filter(|id| !id.is_nil()).map(|id| id.as_u128())
 }
 
 /// UUIDs are random already, but for a few fixed bits; minted and made-up ones may not be.

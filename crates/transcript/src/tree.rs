@@ -205,7 +205,9 @@ impl<'a> Tree<'a> {
     pub(crate) fn live_end(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
         let last = self.last_row()?;
         let Some(named) = self.other_checkpoint(last) else { return Some(last) };
-        let newest = self.newest_row(time);
+        // A stray system row is nobody's word on where the conversation is.
+        let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
+        let newest = self.newest_row(spoken);
         let agree =
             newest.is_some_and(|newest| self.descends(newest, named) || self.shares_reply(newest, named));
         Some(if agree { self.last_descendant(named) } else { last })

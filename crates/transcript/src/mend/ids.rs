@@ -1,6 +1,7 @@
 //! Step 3, ids: rows whose id is none (B14) and rows without a `parentUuid` (B13).
 
 use crate::class::Class;
+use crate::facts::Kind;
 use crate::flags::Flags;
 
 use super::Mend;
@@ -9,7 +10,8 @@ impl Mend<'_> {
     pub(super) fn ids(&mut self) {
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
-            if !row.kind().in_tree() || self.tree.gone.contains(no) {
+            let linked = row.kind().in_tree() || row.kind() == Kind::Progress;
+            if !linked || self.tree.gone.contains(no) {
                 continue;
             }
             if row.is(Flags::FOREIGN_UUID) {
@@ -37,7 +39,7 @@ impl Mend<'_> {
             if self.tree.is_main(no)
                 && lacks
                 && !row.is(Flags::COMPACT_BOUNDARY)
-                && let Some(earlier) = self.tree.nearest_earlier(no)
+                && let Some(earlier) = self.place(no)
             {
                 self.found(Class::B13, no, "it follows the row before it");
                 self.set_parent(no, Some(earlier), Class::B13);

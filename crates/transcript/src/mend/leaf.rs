@@ -15,6 +15,8 @@ use super::{Mend, NewRow};
 /// A time this far ahead of the conversation's end is wrong itself. Were the last row lifted above it, everything
 /// written until then would be lost again.
 const FAR_AHEAD: i64 = 3_600_000;
+/// So many wrong times are believed of any file; of a long one an eighth.
+const FEW: usize = 2;
 
 impl Mend<'_> {
     /// The row a resume should end at: the branch the user chose, else what the tree says.
@@ -117,7 +119,7 @@ impl Mend<'_> {
         let end = self.time_of(last);
         let dated: Vec<RowNo> = self.tree.numbers().filter(|no| *no != last && self.tree.is_dated(*no)).collect();
         let ahead = dated.iter().filter(|no| self.time_of(**no) >= end).count();
-        if ahead * 2 > dated.len() {
+        if ahead > FEW.max(dated.len() / 8) {
             return; // then it is the last row's time that is wrong
         }
         let mut before = dated.iter().map(|no| self.time_of(*no)).filter(|time| *time < end).min().unwrap_or(end - 1);

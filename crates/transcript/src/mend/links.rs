@@ -42,7 +42,7 @@ impl Mend<'_> {
                 for no in backwards {
                     self.tree.set_parent(no, None);
                     self.found(Class::B5, no, "it follows the row before it in the file");
-                    let earlier = self.preferred_earlier(no);
+                    let earlier = self.place(no);
                     self.set_parent(no, earlier, Class::B5);
                 }
             }
@@ -113,7 +113,7 @@ impl Mend<'_> {
                 continue;
             }
             let through = self.tree.walk(parent).into_iter().find(|ancestor| self.tree.is_main(*ancestor));
-            let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.preferred_earlier(no));
+            let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.place(no));
             self.found(Class::B2, no, "it follows the row that its parent follows");
             self.set_parent(no, new, Class::B2);
         }
@@ -147,7 +147,7 @@ impl Mend<'_> {
 
     /// As [`Mend::preferred_earlier`]. Where the row right before it is its own descendant, the links that lead from
     /// there to a later row are false: most likely a ring that a lost row has opened.
-    fn place(&mut self, no: RowNo) -> Option<RowNo> {
+    pub(super) fn place(&mut self, no: RowNo) -> Option<RowNo> {
         if !self.tree.forward {
             return self.preferred_earlier(no);
         }
@@ -167,7 +167,7 @@ impl Mend<'_> {
 
     /// Where a row that lost its parent belongs: a result to its call, a part of a reply to the reply, anything
     /// else to the nearest row before it.
-    pub(super) fn preferred_earlier(&self, no: RowNo) -> Option<RowNo> {
+    fn preferred_earlier(&self, no: RowNo) -> Option<RowNo> {
         let nearest = self.tree.nearest_earlier(no)?;
         let row = self.tree.row(no);
         let segment = self.tree.segment(no);

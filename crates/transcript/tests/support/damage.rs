@@ -136,7 +136,8 @@ impl Damage {
                 lines.insert(at.max(other) + 1, copy);
             }
             Kind::ForeignUuid => {
-                let name = json!(format!("row-{}", self.at));
+                let upper = format!("ABCDEF00-0000-4000-8000-{:012X}", self.at);
+                let name = if self.other % 2 == 0 { json!(format!("row-{}", self.at)) } else { json!(upper) };
                 for line in lines.iter_mut() {
                     if let Line::Row(row) = line {
                         for key in ["uuid", "parentUuid", "leafUuid"] {
