@@ -54,8 +54,8 @@ flags! {
     FOREIGN_UUID = 24;
     /// A later row with a uuid that an earlier one has (B6, A11).
     REPEATED = 25;
-    /// Byte for byte the same as the earlier row of that uuid (A11).
-    COPY = 26;
+    /// A row of the tree that has no uuid at all: the index knows it by the one it will get (B14).
+    NO_UUID = 26;
     HAS_CALL = 27;
     HAS_RESULT = 28;
     /// `parentUuid` is neither a string nor null.

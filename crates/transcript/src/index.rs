@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::facts::{Block, Facts, Kind, ParentField};
 use crate::flags::Flags;
 use crate::image::Picture;
-use crate::json::{Str, decode};
+use crate::json::decode;
 use crate::lines::{self, Buffer, Line};
 use crate::salvage::{Piece, salvage};
 use crate::time::Time;
@@ -175,7 +175,17 @@ impl Index {
     fn row(&mut self, offset: u64, bytes: &[u8], facts: &Facts, session: &Option<String>) {
         let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
         let mut flags = facts.flags;
-        let uuid = facts.uuid.map_or(0, |id| self.id(id, bytes, &mut flags));
+        let uuid = match facts.uuid.filter(|id| id.start != id.end) {
+            Some(id) => {
+                flags.set(Flags::FOREIGN_UUID, canonical(id.raw(bytes)).is_none());
+                identity(id.raw(bytes))
+            }
+            None if facts.kind.in_tree() => {
+                flags.insert(Flags::NO_UUID);
+                Uuid::new_v5(&MINT, bytes).as_u128()
+            }
+            None => 0,
+        };
         match facts.parent {
             ParentField::Absent => flags.insert(Flags::NO_PARENT_KEY),
             ParentField::Nonsense => flags.insert(Flags::NONSENSE_PARENT),
@@ -246,12 +256,6 @@ impl Index {
         self.rows.push(Row { uuid, offset, time, len, parent, flags, packed });
     }
 
-    fn id(&self, id: Str, bytes: &[u8], flags: &mut Flags) -> u128 {
-        let raw = id.raw(bytes);
-        flags.set(Flags::FOREIGN_UUID, !raw.is_empty() && !crate::json::is_uuid_text(raw));
-        if raw.is_empty() { 0 } else { identity(raw) }
-    }
-
     /// Resolves parents on the whole file: children may stand before them.
     fn link(&mut self) {
         let with_id = self.rows.iter().filter(|row| row.uuid != 0).count();
@@ -309,9 +313,15 @@ impl Index {
 
 /// An id as a number: canonical UUIDs are themselves, anything else is what would be minted for it.
 pub(crate) fn identity(raw: &[u8]) -> u128 {
-    let canonical = raw.len() == 36 && !raw.iter().any(u8::is_ascii_uppercase);
-    let parsed = if canonical { Uuid::try_parse_ascii(raw).ok() } else { None };
-    parsed.filter(|id| !id.is_nil()).unwrap_or_else(|| Uuid::new_v5(&MINT, raw)).as_u128()
+    canonical(raw).unwrap_or_else(|| Uuid::new_v5(&MINT, raw).as_u128())
+}
+
+/// The number of a UUID that is written as we would write it; any other text must be renamed to be linked to.
+fn canonical(raw: &[u8]) -> Option<u128> {
+    if raw.len() != 36 || raw.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    Uuid::try_parse_ascii(raw).ok().filter(|id| !id.is_nil()).map(|id| id.as_u128())
 }
 
 /// UUIDs are random already, but for a few fixed bits; minted and made-up ones may not be.

@@ -1,6 +1,5 @@
 //! What agents reach in a file as it is, for saying what a resume would lose.
 
-use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::salvage::Piece;
@@ -35,14 +34,7 @@ impl Loss {
                 }
             }
         }
-        let is_prompt = |no: RowNo| {
-            let row = &index.rows[no as usize];
-            row.kind() == Kind::User
-                && row.is(Flags::SAYS)
-                && !row.is(Flags::META)
-                && !row.is(Flags::HAS_RESULT)
-        };
-        let prompts: Vec<RowNo> = mended.iter().copied().filter(|no| is_prompt(*no)).collect();
+        let prompts: Vec<RowNo> = mended.iter().copied().filter(|no| tree.is_prompt(*no)).collect();
         let lost = |reached: &RowSet| prompts.iter().filter(|no| !reached.contains(**no)).count() as u64;
         let older = tree.newest_row(|no| index.rows[no as usize].time);
         let newer = newer_leaf(&tree);

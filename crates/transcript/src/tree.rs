@@ -31,6 +31,15 @@ impl RowSet {
     }
 }
 
+/// Who hangs on whom, for the few rows that ask: eight bytes per row, and only in files that are mended.
+struct Children {
+    /// The last child of each row, and of each child the one before it.
+    last: Vec<RowNo>,
+    before: Vec<RowNo>,
+    /// Rows that were hung on another one since.
+    moved: std::collections::HashMap<RowNo, Vec<RowNo>>,
+}
+
 /// A view of the rows with links that can be changed.
 pub(crate) struct Tree<'a> {
     pub(crate) index: &'a Index,
@@ -40,7 +49,9 @@ pub(crate) struct Tree<'a> {
     pub(crate) gone: RowSet,
     /// Whether some row stands before its parent: only then can an earlier row descend from a later one.
     pub(crate) forward: bool,
-    /// Every tool result: the call it answers, and its row; sorted.
+    children: Option<Children>,
+    /// Every tool call and result: its id, and its row; sorted.
+    calls: Vec<(u64, RowNo)>,
     results: Vec<(u64, RowNo)>,
 }
 
@@ -48,14 +59,14 @@ impl<'a> Tree<'a> {
     pub(crate) fn new(index: &'a Index) -> Tree<'a> {
         let parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
         let forward = parent.iter().enumerate().any(|(no, parent)| *parent != NONE && *parent as usize >= no);
-        let mut results: Vec<(u64, RowNo)> = index
-            .tools
-            .iter()
-            .filter(|tool| tool.role == ToolRole::Result)
-            .map(|tool| (tool.id, tool.row))
-            .collect();
-        results.sort_unstable();
-        Tree { index, parent, gone: RowSet::default(), forward, results }
+        let sorted = |role: ToolRole| {
+            let of = index.tools.iter().filter(|tool| tool.role == role);
+            let mut tools: Vec<(u64, RowNo)> = of.map(|tool| (tool.id, tool.row)).collect();
+            tools.sort_unstable();
+            tools
+        };
+        let (calls, results) = (sorted(ToolRole::Call), sorted(ToolRole::Result));
+        Tree { index, parent, gone: RowSet::default(), forward, children: None, calls, results }
     }
 
     pub(crate) fn row(&self, no: RowNo) -> &'a Row {
@@ -70,6 +81,53 @@ impl<'a> Tree<'a> {
     pub(crate) fn is_main(&self, no: RowNo) -> bool {
         let row = self.row(no);
         row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.gone.contains(no)
+    }
+
+    /// Hangs a row on another, or makes it a root.
+    pub(crate) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>) {
+        self.parent[no as usize] = parent.unwrap_or(NONE);
+        let Some(parent) = parent else { return };
+        self.forward |= parent >= no;
+        if let Some(children) = &mut self.children {
+            children.moved.entry(parent).or_default().push(no);
+        }
+    }
+
+    /// The rows that hang on this one, in file order.
+    pub(crate) fn children(&mut self, no: RowNo) -> Vec<RowNo> {
+        let rows = self.parent.len();
+        let known = self.children.get_or_insert_with(|| {
+            let (mut last, mut before) = (vec![NONE; rows], vec![NONE; rows]);
+            for (child, parent) in (0..).zip(&self.parent).filter(|(_, parent)| **parent != NONE) {
+                before[child as usize] = std::mem::replace(&mut last[*parent as usize], child);
+            }
+            Children { last, before, moved: std::collections::HashMap::new() }
+        });
+        let mut found: Vec<RowNo> = known.moved.get(&no).cloned().unwrap_or_default();
+        let mut at = known.last[no as usize];
+        while at != NONE {
+            found.push(at);
+            at = known.before[at as usize];
+        }
+        found.retain(|child| self.parent[*child as usize] == no);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What a person typed: neither a tool's result nor something the agent said to itself.
+    pub(crate) fn is_prompt(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        row.kind() == Kind::User
+            && row.is(Flags::SAYS)
+            && !row.flags.intersects(Flags::META | Flags::HAS_RESULT | Flags::COMPACT_SUMMARY)
+    }
+
+    /// A row whose time older agents look at when they choose where to resume.
+    pub(crate) fn is_dated(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        self.is_main(no)
+            || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
     }
 
     /// From `no` to its root; a ring ends the walk.
@@ -110,19 +168,23 @@ impl<'a> Tree<'a> {
             .unwrap_or(NONE)
     }
 
-    /// The nearest row before `no` that it can hang on: same compaction, same chain, not its own descendant.
-    pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+    /// The rows before `no` that it could hang on, nearest first: same compaction, same chain.
+    pub(crate) fn candidates(&self, no: RowNo) -> impl Iterator<Item = RowNo> + '_ {
         let segment = self.segment(no);
         let first = if segment == NONE { 0 } else { segment };
         let sidechain = self.row(no).is(Flags::SIDECHAIN);
-        (first..no).rev().find(|candidate| {
+        (first..no).rev().filter(move |candidate| {
             let row = self.row(*candidate);
             row.in_tree()
                 && row.is(Flags::SIDECHAIN) == sidechain
                 && !row.is(Flags::REPEATED)
                 && !self.gone.contains(*candidate)
-                && (!self.forward || !self.descends(*candidate, no))
         })
+    }
+
+    /// The nearest row before `no` that it can hang on, not one of its own descendants.
+    pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+        self.candidates(no).find(|candidate| !self.forward || !self.descends(*candidate, no))
     }
 
     /// The last row of the conversation in file order, as the newest agents choose it.
@@ -143,7 +205,9 @@ impl<'a> Tree<'a> {
     pub(crate) fn live_end(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
         let last = self.last_row()?;
         let Some(named) = self.other_checkpoint(last) else { return Some(last) };
-        let newest = self.newest_row(time);
+        // A stray system row is nobody's word on where the conversation is.
+        let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
+        let newest = self.newest_row(spoken);
         let agree =
             newest.is_some_and(|newest| self.descends(newest, named) || self.shares_reply(newest, named));
         Some(if agree { self.last_descendant(named) } else { last })
@@ -152,11 +216,12 @@ impl<'a> Tree<'a> {
     /// The row a checkpoint names, where that is not on the way to `last`.
     pub(crate) fn other_checkpoint(&self, last: RowNo) -> Option<RowNo> {
         let named = self.index.find(self.index.checkpoint?.leaf?)?;
-        let elsewhere = self.is_main(named)
-            && !self.descends(last, named)
-            && !self.shares_reply(last, named)
-            && self.climb(named).is_some();
-        elsewhere.then_some(named)
+        if !self.is_main(named) || self.descends(last, named) || self.shares_reply(last, named) {
+            return None;
+        }
+        // A system row or an attachment behind the last turn means that turn.
+        let turn = self.climb(named)?;
+        (self.climb(last) != Some(turn)).then_some(named)
     }
 
     /// Whether two rows are parts of one reply, or results of its calls.
@@ -182,14 +247,8 @@ impl<'a> Tree<'a> {
     pub(crate) fn newest_row(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
         let mut newest: Option<(i64, RowNo)> = None;
         for no in self.numbers() {
-            let row = self.row(no);
-            let counts = self.is_main(no)
-                || row.kind() == Kind::Progress
-                    && row.uuid != 0
-                    && !row.is(Flags::SIDECHAIN)
-                    && !self.gone.contains(no);
             let at = time(no);
-            if counts && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
+            if self.is_dated(no) && at != i64::MIN && newest.is_none_or(|(best, _)| at > best) {
                 newest = Some((at, no));
             }
         }
@@ -238,6 +297,13 @@ impl<'a> Tree<'a> {
     /// Whether some row of the main conversation has a result of this call.
     pub(crate) fn answered(&self, id: u64) -> bool {
         self.results_of(id).any(|row| self.is_main(row))
+    }
+
+    /// The last row before `before` that makes this call.
+    pub(crate) fn call_of(&self, id: u64, before: RowNo) -> Option<RowNo> {
+        let end = self.calls.partition_point(|call| *call < (id, before));
+        let (call, row) = self.calls[..end].last()?;
+        (*call == id).then_some(*row)
     }
 
     /// The rows with a result of this call, in file order.

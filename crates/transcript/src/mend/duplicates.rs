@@ -3,34 +3,43 @@
 //! Agents let the last copy win in the first one's place (measured on all three versions): a later copy with
 //! another parent cuts the history or makes a ring. So the first stays the node.
 
+use std::collections::HashSet;
 use std::io;
 
 use uuid::Uuid;
 
 use crate::class::Class;
 use crate::flags::Flags;
-use crate::index::{MINT, NONE, RowNo};
+use crate::index::{MINT, Row, RowNo};
 use crate::json::Outline;
 
-use super::Mend;
+use super::row_text::{id_value, set_member};
+use super::{Mend, NewRow};
 
 impl Mend<'_> {
     pub(super) fn duplicates(&mut self) -> io::Result<()> {
+        let mut minted = HashSet::new();
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
             if !row.is(Flags::REPEATED) {
                 continue;
             }
             let Some(first) = self.tree.index.find(row.uuid) else { continue };
-            if self.tree.row(first).len == row.len && self.row_bytes(first)? == self.row_bytes(no)? {
+            let original = self.tree.row(first);
+            let heard = |row: &Row| row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT);
+            if original.len == row.len && self.row_bytes(first)? == self.row_bytes(no)? {
                 self.found(Class::A11, no, "the copy goes");
                 self.drop_copy(no, Class::A11);
-            } else if row.kind() == self.tree.row(first).kind() && self.same_message(first, no)? {
+            } else if !heard(row) || original.kind() == row.kind() && self.same_content(first, no)? {
                 self.found(Class::B6, no, "the first stays, the later copy goes aside");
                 self.drop_copy(no, Class::B6);
+            } else if !heard(original) && original.kind() == row.kind() {
+                self.found(Class::B6, no, "the first gets the message that only the later copy has");
+                self.edit(first).message_of = Some(no);
+                self.drop_copy(no, Class::B6);
             } else {
-                self.found(Class::B6, no, "the later row gets an id of its own");
-                self.rename_copy(first, no);
+                self.found(Class::B6, no, "the later row gets an id of its own, behind the first");
+                self.move_copy(first, no, &mut minted)?;
             }
         }
         Ok(())
@@ -42,39 +51,37 @@ impl Mend<'_> {
         self.dropped.insert(no, class);
     }
 
-    fn same_message(&self, first: RowNo, copy: RowNo) -> io::Result<bool> {
+    /// Whether both say the same; usage figures and the like are written again when they change.
+    fn same_content(&self, first: RowNo, copy: RowNo) -> io::Result<bool> {
         let (a, b) = (self.row_bytes(first)?, self.row_bytes(copy)?);
         let (Some(x), Some(y)) = (Outline::parse(&a), Outline::parse(&b)) else { return Ok(false) };
-        let value = |outline: &Outline, bytes: &[u8]| {
-            let member = outline.get("message").or_else(|| outline.get("attachment"));
-            member.map(|value| bytes[value.range.clone()].to_vec())
+        let content = |outline: &Outline, bytes: &[u8]| {
+            let content = outline.get("message").and_then(|message| message.get("content"));
+            content.map(|value| bytes[value.range.clone()].to_vec())
         };
-        let (x, y) = (value(&x, &a), value(&y, &b));
+        let (x, y) = (content(&x, &a), content(&y, &b));
         Ok(x == y)
     }
 
-    /// Another row under a used id: it gets one of its own, and those that follow it in the file go with it.
-    fn rename_copy(&mut self, first: RowNo, no: RowNo) {
-        let old = self.tree.row(no).uuid;
-        let name = format!("{} {}", Uuid::from_u128(old), self.tree.row(no).time);
+    /// Another row under a used id. Agents show it in the first one's place and follow the id's children: moved
+    /// right behind the first, both are seen and no child is lost.
+    fn move_copy(&mut self, first: RowNo, no: RowNo, minted: &mut HashSet<u128>) -> io::Result<()> {
+        let name = format!("{} {}", Uuid::from_u128(self.tree.row(no).uuid), self.tree.row(no).time);
         let mut fresh = Uuid::new_v5(&MINT, name.as_bytes());
-        while self.tree.index.find(fresh.as_u128()).is_some() {
+        while self.tree.index.find(fresh.as_u128()).is_some() || !minted.insert(fresh.as_u128()) {
             fresh = Uuid::new_v5(&MINT, fresh.as_bytes());
         }
-        self.edit(no).uuid = Some((Class::B6, fresh.as_u128()));
-        let children: Vec<RowNo> = self
-            .tree
-            .numbers()
-            .skip_while(|later| *later <= no)
-            .filter(|c| self.tree.parent[*c as usize] == first)
-            .collect();
-        for child in children {
-            self.set_parent(child, Some(no), Class::B6);
+        let fresh = fresh.as_u128();
+        let bytes = self.row_bytes(no)?;
+        let with_id = set_member(&bytes, "uuid", &id_value(Some(fresh)));
+        let parent = id_value(Some(self.tree.row(first).uuid));
+        if let Some(bytes) = with_id.and_then(|bytes| set_member(&bytes, "parentUuid", &parent)) {
+            self.added.entry(first).or_default().insert(0, NewRow { class: Class::B6, bytes });
+            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no) {
+                self.edit(child).parent.get_or_insert((Class::B6, Some(fresh)));
+            }
         }
-        // Its own parent may be the row whose id it had, or one of its descendants: a ring.
-        let parent = self.tree.parent[no as usize];
-        if parent != NONE && self.tree.descends(parent, no) {
-            self.set_parent(no, self.tree.nearest_earlier(no), Class::B5);
-        }
+        self.drop_copy(no, Class::B6);
+        Ok(())
     }
 }

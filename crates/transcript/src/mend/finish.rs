@@ -186,6 +186,12 @@ impl Mend<'_> {
         if let Some((class, leaf)) = edit.leaf {
             set(&mut row, class, "leafUuid", &id_value(Some(leaf)));
         }
+        if let Some(copy) = edit.message_of
+            && let Ok(bytes) = self.row_bytes(copy)
+            && let Some(message) = Outline::parse(&bytes).and_then(|o| o.get("message").map(|m| m.range.clone()))
+        {
+            set(&mut row, Class::B6, "message", &bytes[message]);
+        }
         if edit.references {
             self.rename_references(no, &mut row, changes);
         }

@@ -1,20 +1,17 @@
 //! Step 3, ids: rows whose id is none (B14) and rows without a `parentUuid` (B13).
 
-use std::io;
-
-use uuid::Uuid;
-
 use crate::class::Class;
+use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::MINT;
 
 use super::Mend;
 
 impl Mend<'_> {
-    pub(super) fn ids(&mut self) -> io::Result<()> {
+    pub(super) fn ids(&mut self) {
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
-            if !row.kind().in_tree() || self.tree.gone.contains(no) {
+            let linked = row.kind().in_tree() || row.kind() == Kind::Progress;
+            if !linked || self.tree.gone.contains(no) {
                 continue;
             }
             if row.is(Flags::FOREIGN_UUID) {
@@ -22,10 +19,9 @@ impl Mend<'_> {
                 self.found(Class::B14, no, "the row gets a UUID made from its id");
                 self.edit(no).uuid = Some((Class::B14, row.uuid));
                 self.renamed.insert(row.uuid, row.uuid);
-            } else if row.uuid == 0 && row.is(Flags::HAS_MESSAGE) {
+            } else if row.is(Flags::NO_UUID) {
                 self.found(Class::B14, no, "the row gets a UUID made from its text");
-                let fresh = Uuid::new_v5(&MINT, &self.row_bytes(no)?).as_u128();
-                self.edit(no).uuid = Some((Class::B14, fresh));
+                self.edit(no).uuid = Some((Class::B14, row.uuid));
             }
         }
         if !self.renamed.is_empty() {
@@ -43,13 +39,12 @@ impl Mend<'_> {
             if self.tree.is_main(no)
                 && lacks
                 && !row.is(Flags::COMPACT_BOUNDARY)
-                && let Some(earlier) = self.tree.nearest_earlier(no)
+                && let Some(earlier) = self.place(no)
             {
                 self.found(Class::B13, no, "it follows the row before it");
                 self.set_parent(no, Some(earlier), Class::B13);
             }
         }
-        Ok(())
     }
 
     /// Marks a row whose other fields may name a renamed id.

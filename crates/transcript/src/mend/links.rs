@@ -1,7 +1,7 @@
 //! Step 5, links: rings (B5), parents that are not there (B1, B3, B4, B9) or that no agent keeps (B2), and roots
 //! in the middle (B12, B9).
 
-use std::io;
+use std::collections::HashMap;
 
 use crate::class::Class;
 use crate::facts::Kind;
@@ -15,12 +15,11 @@ use super::Mend;
 const SAME_REPLY: usize = 64;
 
 impl Mend<'_> {
-    pub(super) fn links(&mut self) -> io::Result<()> {
+    pub(super) fn links(&mut self) {
         self.rings();
         self.dangling();
         self.elided();
         self.false_roots();
-        Ok(())
     }
 
     /// B5: in every ring some row stands before its parent; that link is the false one.
@@ -41,9 +40,9 @@ impl Mend<'_> {
                 let ring = path.iter().copied().skip_while(|no| *no != at);
                 let backwards: Vec<RowNo> = ring.filter(|no| self.tree.parent[*no as usize] >= *no).collect();
                 for no in backwards {
-                    self.tree.parent[no as usize] = NONE;
+                    self.tree.set_parent(no, None);
                     self.found(Class::B5, no, "it follows the row before it in the file");
-                    let earlier = self.preferred_earlier(no);
+                    let earlier = self.place(no);
                     self.set_parent(no, earlier, Class::B5);
                 }
             }
@@ -72,9 +71,18 @@ impl Mend<'_> {
         let ids: Vec<u128> = dangling.iter().map(|(_, id)| *id).collect();
         let mut in_subagents = (self.options.in_subagents)(&ids);
         in_subagents.sort_unstable();
+        let mut prompts: HashMap<u128, RowNo> = HashMap::new();
         for (no, id) in dangling {
             let row = self.tree.row(no);
-            let earlier = self.preferred_earlier(no);
+            let mut earlier = self.place(no);
+            // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
+            if self.tree.is_prompt(no) {
+                let first = prompts.entry(id).or_insert(no);
+                let place = self.tree.parent[*first as usize];
+                if *first != no && place != NONE && self.tree.segment(place) == self.tree.segment(no) {
+                    earlier = Some(place);
+                }
+            }
             let class = if in_subagents.binary_search(&id).is_ok() {
                 Class::B3
             } else if row.is(Flags::STOP_HOOK) {
@@ -98,17 +106,14 @@ impl Mend<'_> {
     /// B2: the parent is a row, but not one that agents keep: an unknown kind, or a progress row behind its child.
     fn elided(&mut self) {
         for no in self.tree.numbers() {
-            if !self.tree.is_main(no) {
-                continue;
-            }
             let parent = self.tree.parent[no as usize];
-            let Some(row) = self.tree.index.row_at(parent) else { continue };
+            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else { continue };
             let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
             if kept || self.tree.gone.contains(parent) {
                 continue;
             }
             let through = self.tree.walk(parent).into_iter().find(|ancestor| self.tree.is_main(*ancestor));
-            let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.preferred_earlier(no));
+            let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.place(no));
             self.found(Class::B2, no, "it follows the row that its parent follows");
             self.set_parent(no, new, Class::B2);
         }
@@ -121,7 +126,7 @@ impl Mend<'_> {
             if !self.is_false_root(root) {
                 return;
             }
-            let Some(earlier) = self.preferred_earlier(root) else { return };
+            let Some(earlier) = self.place(root) else { return };
             let class = if self.opens_segment(earlier) { Class::B9 } else { Class::B12 };
             self.found(class, root, "it follows the nearest row before it");
             self.set_parent(root, Some(earlier), class);
@@ -132,7 +137,7 @@ impl Mend<'_> {
         if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
             return false;
         }
-        let Some(earlier) = self.tree.nearest_earlier(root) else { return false };
+        let Some(earlier) = self.tree.candidates(root).next() else { return false };
         let went_back = self.tree.index.emptied.iter().any(|marker| (earlier..root).contains(marker));
         let segment = self.tree.segment(root);
         let turns_before = segment != NONE
@@ -140,9 +145,29 @@ impl Mend<'_> {
         turns_before && !went_back
     }
 
+    /// As [`Mend::preferred_earlier`]. Where the row right before it is its own descendant, the links that lead from
+    /// there to a later row are false: most likely a ring that a lost row has opened.
+    pub(super) fn place(&mut self, no: RowNo) -> Option<RowNo> {
+        if !self.tree.forward {
+            return self.preferred_earlier(no);
+        }
+        let mut at = self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no)).unwrap_or(no);
+        let mut steps = 0..=self.tree.parent.len();
+        while at != no && at != NONE && steps.next().is_some() {
+            let parent = self.tree.parent[at as usize];
+            if parent != NONE && parent >= at {
+                self.found(Class::B5, at, "it follows the row before it in the file");
+                let earlier = self.preferred_earlier(at);
+                self.set_parent(at, earlier, Class::B5);
+            }
+            at = parent;
+        }
+        self.preferred_earlier(no)
+    }
+
     /// Where a row that lost its parent belongs: a result to its call, a part of a reply to the reply, anything
     /// else to the nearest row before it.
-    pub(super) fn preferred_earlier(&self, no: RowNo) -> Option<RowNo> {
+    fn preferred_earlier(&self, no: RowNo) -> Option<RowNo> {
         let nearest = self.tree.nearest_earlier(no)?;
         let row = self.tree.row(no);
         let segment = self.tree.segment(no);
@@ -156,14 +181,9 @@ impl Mend<'_> {
             && let Some(result) =
                 self.tree.index.tools_of(no).iter().find(|tool| tool.role == ToolRole::Result)
         {
-            let call = self
-                .tree
-                .index
-                .tools
-                .iter()
-                .rev()
-                .find(|tool| tool.id == result.id && tool.role == ToolRole::Call && fits(tool.row));
-            return Some(call.map_or(nearest, |call| call.row));
+            // The nearest call of that id: an earlier one was answered already.
+            let call = self.tree.call_of(result.id, no).filter(|call| fits(*call));
+            return Some(call.unwrap_or(nearest));
         }
         if row.kind() == Kind::Assistant && row.reply() != 0 {
             let same = (first..no)

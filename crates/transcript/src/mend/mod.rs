@@ -1,4 +1,4 @@
-//! Plans a repair: bytes, duplicates, ids, times, links, leaf, request, in this order, each idempotent.
+//! Plans a repair: bytes, duplicates, ids, times, links, stranded turns, leaf, request, in this order, each idempotent.
 //!
 //! Nothing is written here. Steps change the tree and note edits per row; [`finish`] turns them into splices, so
 //! that every row nobody edits is copied byte for byte.
@@ -44,6 +44,8 @@ pub(super) struct Edit {
     pub(super) uuid: Option<(Class, u128)>,
     pub(super) time: Option<(Class, i64)>,
     pub(super) leaf: Option<(Class, u128)>,
+    /// The row whose message it gets: a later copy that still has one.
+    pub(super) message_of: Option<RowNo>,
     pub(super) fixes: Fixes,
     /// Rewrites of ids that other fields refer to.
     pub(super) references: bool,
@@ -105,9 +107,9 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
     };
     mend.bytes();
     mend.duplicates()?;
-    mend.ids()?;
+    mend.ids();
     mend.times();
-    mend.links()?;
+    mend.links();
     mend.stranded();
     let leaf = mend.leaf()?;
     mend.request(leaf)?;
@@ -141,10 +143,7 @@ impl Mend<'_> {
     /// Hangs a row on another, or makes it a root.
     pub(super) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>, class: Class) {
         let id = parent.map(|parent| self.uuid_of(parent));
-        self.tree.parent[no as usize] = parent.unwrap_or(NONE);
-        if parent.is_some_and(|parent| parent >= no) {
-            self.tree.forward = true;
-        }
+        self.tree.set_parent(no, parent);
         self.edit(no).parent = Some((class, id));
     }
 
@@ -155,11 +154,8 @@ impl Mend<'_> {
         }
         self.dropped.insert(no, class);
         let parent = self.tree.parent[no as usize];
-        let children: Vec<RowNo> = self
-            .tree
-            .numbers()
-            .filter(|child| self.tree.parent[*child as usize] == no && *child != no)
-            .collect();
+        let mut children = self.tree.children(no);
+        children.retain(|child| *child != no);
         for child in children {
             self.set_parent(child, (parent != NONE && parent != child).then_some(parent), class);
         }

@@ -231,7 +231,7 @@ impl Mend<'_> {
             ("type", encode("user")),
             ("message", message),
             ("uuid", id_value(Some(id))),
-            ("timestamp", encode(&time::format(self.time_of(first) - 1))),
+            ("timestamp", encode(&time::format(self.time_of(first).saturating_sub(1)))),
         ];
         if boundary.is_some() {
             members.push(("isCompactSummary", b"true".to_vec()));
@@ -258,9 +258,10 @@ impl Mend<'_> {
     /// Whether the model hears this row.
     fn speaks(&self, no: RowNo) -> bool {
         let row = self.tree.row(no);
+        let placeholder = || self.edits.get(&no).is_some_and(|edit| edit.fixes.keep_turn);
         row.kind().is_turn()
-            && row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT)
             && !row.is(Flags::API_ERROR)
+            && (row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT) || placeholder())
     }
 
     /// The id of the summary row a boundary expects.

@@ -38,6 +38,7 @@ impl Mend<'_> {
     }
 
     /// A8: one row without a message keeps 2.1.31 and 2.1.100 from resuming at all, wherever it stands (measured).
+    /// It stays as a placeholder even where nothing follows: it may be where the user went back.
     fn malformed(&mut self) {
         for no in self.tree.numbers() {
             let row = self.tree.row(no);

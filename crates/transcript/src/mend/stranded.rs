@@ -25,21 +25,34 @@ impl Mend<'_> {
         let walk = self.tree.walk(leaf);
         for no in walk {
             let row = self.tree.row(no);
-            let automatic = row.is(Flags::STOP_HOOK) || row.is(Flags::META | Flags::AUTO_CONTINUE);
-            if !automatic {
+            let continues = row.is(Flags::META | Flags::AUTO_CONTINUE);
+            if !continues && !row.is(Flags::STOP_HOOK) {
                 continue;
             }
-            let parent = self.tree.parent[no as usize];
             let Some(tail) = self.tail_before(no) else { continue };
-            if parent != NONE && !self.tree.descends(no, tail) && self.tree.descends(tail, parent) {
+            if self.tree.parent[no as usize] == NONE || self.tree.descends(no, tail) {
+                continue;
+            }
+            // No user went back in order to let the agent continue; but one may have before a hook ran.
+            let went_back = self.tree.index.emptied.iter().any(|marker| (tail..no).contains(marker));
+            if continues && !went_back || self.tree.descends(tail, self.answered_ancestor(no)) {
                 self.found(Class::B7, no, "it follows the turn that was the last");
                 self.set_parent(no, Some(tail), Class::B7);
             }
         }
     }
 
-    /// The last turn before `no` in the file, not counting calls that were never answered: agents leave those
-    /// behind by design.
+    /// The row that `no` follows, passing over calls that were never answered.
+    fn answered_ancestor(&self, no: RowNo) -> RowNo {
+        let mut at = self.tree.parent[no as usize];
+        while at != NONE && self.tree.is_open_call(at) {
+            at = self.tree.parent[at as usize];
+        }
+        at
+    }
+
+    /// The last turn before `no` in the file, not counting late results and calls that were never answered: agents
+    /// leave those behind by design.
     fn tail_before(&self, no: RowNo) -> Option<RowNo> {
         let segment = self.tree.segment(no);
         let first = if segment == NONE { 0 } else { segment };
@@ -47,6 +60,7 @@ impl Mend<'_> {
             self.tree.is_main(*candidate)
                 && self.tree.row(*candidate).kind().is_turn()
                 && !self.tree.is_open_call(*candidate)
+                && !self.is_late(*candidate)
         })
     }
 
@@ -54,9 +68,7 @@ impl Mend<'_> {
     /// the leaf, and everything said since invisible. It goes aside.
     fn late_results(&mut self) {
         while let Some(late) = self.live_end() {
-            let row = self.tree.row(late);
-            let only_results = row.kind() == Kind::User && row.is(Flags::HAS_RESULT) && !row.is(Flags::SAYS);
-            if !only_results || !self.is_overtaken(late) {
+            if !self.is_late(late) {
                 return;
             }
             self.found(Class::B7, late, "the late result goes aside");
@@ -64,22 +76,25 @@ impl Mend<'_> {
         }
     }
 
-    /// Whether the user said something between the call and its result, on another branch.
-    fn is_overtaken(&self, late: RowNo) -> bool {
-        let called =
-            self.tree.index.tools_of(late).iter().filter(|tool| tool.role == ToolRole::Result).filter_map(
-                |result| {
-                    let mut calls = self.tree.index.tools.iter().rev();
-                    calls
-                        .find(|tool| tool.role == ToolRole::Call && tool.id == result.id)
-                        .map(|tool| tool.row)
-                },
-            );
-        let Some(call) = called.min().filter(|call| *call < late) else { return false };
+    /// Whether this is nothing but a result, and the conversation had gone on since its call, without it.
+    fn is_late(&self, late: RowNo) -> bool {
+        let row = self.tree.row(late);
+        if row.kind() != Kind::User || !row.is(Flags::HAS_RESULT) || row.is(Flags::SAYS) {
+            return false;
+        }
+        let results = self.tree.index.tools_of(late).iter().filter(|tool| tool.role == ToolRole::Result);
+        // Ids can repeat: the call it hangs on is the one it answers.
+        let parent = self.tree.parent[late as usize];
+        let made_by_parent = |id: u64| self.tree.index.tools_of(parent).iter().any(|tool| tool.id == id);
+        let call_of = |id: u64| Some(parent).filter(|_| made_by_parent(id)).or_else(|| self.tree.call_of(id, late));
+        let called = results.filter_map(|result| call_of(result.id)).filter(|call| *call < late);
+        let Some(call) = called.min() else { return false };
+        let reply = self.tree.row(call).reply();
         (call + 1..late).any(|no| {
             let row = self.tree.row(no);
-            let prompt = row.kind() == Kind::User && row.is(Flags::SAYS) && !row.is(Flags::META);
-            prompt && self.tree.is_main(no) && !self.tree.descends(late, no) && !self.tree.descends(no, call)
+            let says = row.kind().is_turn() && row.is(Flags::SAYS) && !row.is(Flags::META);
+            let other = says && self.tree.is_main(no) && (row.reply() == 0 || row.reply() != reply);
+            other && !self.tree.is_open_call(no) && !self.tree.descends(late, no)
         })
     }
 }

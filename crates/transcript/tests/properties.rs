@@ -1,0 +1,159 @@
+//! Random damage on random conversations: what every repair must keep, whatever was broken.
+
+mod support;
+
+use std::collections::{BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError};
+use serde_json::Value;
+use support::agents::{AGENTS, Agent, reached, resume};
+use support::conversation::{Conversation, steps};
+use support::damage::{Damage, Kind, break_file, damage};
+use support::{SESSION, api, file, parse, show};
+use transcript::{MOST_ROUNDS, Plan, Transcript, repair_bytes};
+
+fn config(cases: u32) -> Config {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(cases);
+    Config { cases, max_shrink_iters: 20_000, failure_persistence: None, ..Config::default() }
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()).collect()
+}
+
+/// Repairs, and checks what is true of every repair.
+fn repaired(broken: &[u8]) -> Result<Vec<u8>, TestCaseError> {
+    let (whole, plans) = repair_bytes(broken, Some(SESSION))?;
+    prop_assert!(plans.len() < MOST_ROUNDS, "does not end: {:?}", plans.last().map(|plan| &plan.changes));
+    let (_, rest) = Transcript::of(&whole, Some(SESSION)).examine()?;
+    prop_assert!(rest.is_empty(), "a second repair changes {:?}", rest.changes);
+    let mut bytes = broken.to_vec();
+    for plan in &plans {
+        let after = plan.apply_to_bytes(&bytes);
+        untouched_rows_stay(&bytes, &after, plan)?;
+        bytes = after;
+    }
+    is_a_tree(&whole)?;
+    Ok(whole)
+}
+
+/// Every row that no change names is there, byte for byte, in its place.
+fn untouched_rows_stay(before: &[u8], after: &[u8], plan: &Plan) -> Result<(), TestCaseError> {
+    let before = lines(before);
+    if before.iter().any(|line| parse(line).is_none_or(|row| !row.is_object())) {
+        return Ok(()); // rows and lines are counted differently; the rounds behind this one are checked
+    }
+    let changed: BTreeSet<u64> = plan.changes.iter().map(|change| change.row).collect();
+    let mut rest = lines(after).into_iter();
+    for (line, no) in before.iter().zip(1u64..) {
+        if !changed.contains(&no) {
+            prop_assert!(rest.any(|other| other == *line), "row {no} is gone: {}", String::from_utf8_lossy(line));
+        }
+    }
+    Ok(())
+}
+
+fn is_a_tree(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let rows: Vec<Value> = lines(bytes).into_iter().filter_map(parse).collect();
+    prop_assert_eq!(rows.len(), lines(bytes).len(), "a line is no row");
+    let in_tree = |row: &Value| matches!(row["type"].as_str(), Some("user" | "assistant" | "system" | "attachment" | "progress"));
+    let mut at: HashMap<&str, usize> = HashMap::new();
+    for (no, row) in rows.iter().enumerate() {
+        if let Some(id) = row["uuid"].as_str() {
+            prop_assert!(at.insert(id, no).is_none(), "twice: {id}");
+        }
+    }
+    for row in rows.iter().filter(|row| in_tree(row) && row["uuid"].is_string()) {
+        let mut steps = 0;
+        let mut here = row;
+        while let Some(parent) = here["parentUuid"].as_str().filter(|id| !id.is_empty()) {
+            prop_assert!(at.contains_key(parent), "dangling: {here}");
+            here = &rows[at[parent]];
+            steps += 1;
+            prop_assert!(steps <= rows.len(), "a ring at {row}");
+        }
+    }
+    Ok(())
+}
+
+fn check(conversation: &Conversation, damages: &[Damage]) -> Result<(), TestCaseError> {
+    let (broken, touched) = break_file(&conversation.lines, damages);
+    // A checkpoint on a branch that was given up, where times point there too, makes that branch the live one.
+    let named = damages.len() > 1 && damages.iter().any(|damage| damage.kind == Kind::Checkpoint);
+    let told = if named { conversation.turning.iter().cloned().collect() } else { touched };
+    is_mended(conversation, &broken, &told).map_err(|error| {
+        let (whole, plans) = repair_bytes(&broken, Some(SESSION)).unwrap_or_default();
+        let changes: String = plans
+            .iter()
+            .flat_map(|plan| &plan.changes)
+            .map(|c| format!("{} row {} {}: {:?} → {:?}\n", c.class.id(), c.row, c.what, c.before, c.after))
+            .collect();
+        TestCaseError::fail(format!("{error}\n{damages:?}\n{}{changes}{}", show(&broken), show(&whole)))
+    })
+}
+
+fn is_mended(conversation: &Conversation, broken: &[u8], touched: &[String]) -> Result<(), TestCaseError> {
+    let whole = repaired(broken)?;
+    let after: Vec<BTreeSet<String>> = AGENTS.iter().map(|agent| reached(*agent, &whole)).collect();
+    for (agent, after) in AGENTS.iter().zip(&after) {
+        let before = reached(*agent, broken);
+        let lost: Vec<&String> = before.intersection(&conversation.live).filter(|token| !after.contains(*token)).collect();
+        prop_assert!(lost.is_empty(), "{agent:?} loses {lost:?}");
+    }
+    // What a compaction kept of the time before it only newer agents show.
+    let ours = |set: &BTreeSet<String>| -> BTreeSet<String> {
+        let since = |token: &&String| conversation.live.contains(*token) || conversation.abandoned.contains(*token);
+        set.iter().filter(since).cloned().collect()
+    };
+    for (agent, other) in AGENTS.iter().zip(&after).skip(1) {
+        prop_assert_eq!(ours(other), ours(&after[0]), "{:?} reaches something else than A", agent);
+    }
+    let guessing = conversation.turning.iter().any(|id| touched.contains(id));
+    if !guessing {
+        let back: Vec<&String> = after[0].intersection(&conversation.abandoned).collect();
+        prop_assert!(back.is_empty(), "came back: {back:?}");
+    }
+    for agent in AGENTS {
+        let rows = resume(agent, &whole);
+        prop_assert!(!rows.is_empty() || conversation.live.is_empty() || !has_turn(&whole), "{agent:?} finds nothing");
+        if agent == Agent::A {
+            prop_assert_eq!(api::refusal(&rows), None);
+        }
+    }
+    Ok(())
+}
+
+fn has_turn(bytes: &[u8]) -> bool {
+    lines(bytes).into_iter().filter_map(parse).any(|row| (row["type"] == "user" || row["type"] == "assistant") && row["isSidechain"] != true)
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn a_healthy_conversation_stays_as_it_is(steps in steps(), checkpoints: bool) {
+        let conversation = Conversation::new(&steps, checkpoints);
+        let bytes = file(&conversation.lines);
+        for agent in AGENTS {
+            let reached = reached(agent, &bytes);
+            let missed: Vec<_> = conversation.live.difference(&reached).collect();
+            prop_assert!(missed.is_empty(), "{agent:?} misses {missed:?}\n{}", show(&bytes));
+            prop_assert!(reached.is_disjoint(&conversation.abandoned), "{agent:?}\n{}", show(&bytes));
+        }
+        prop_assert_eq!(api::refusal(&resume(Agent::A, &bytes)), None);
+        let (_, plan) = Transcript::of(&bytes, Some(SESSION)).examine()?;
+        prop_assert!(plan.is_empty(), "{:?}\n{}", plan.changes, show(&bytes));
+        prop_assert!(plan.findings.is_empty(), "{:?}", plan.findings);
+    }
+
+    #[test]
+    fn one_damage_is_mended(steps in steps(), checkpoints: bool, damages in damage(1)) {
+        check(&Conversation::new(&steps, checkpoints), &damages)?;
+    }
+
+    #[test]
+    fn many_damages_are_mended(steps in steps(), checkpoints: bool, damages in damage(6)) {
+        check(&Conversation::new(&steps, checkpoints), &damages)?;
+    }
+}

@@ -1,0 +1,293 @@
+//! Ways to break a transcript, one for every class of damage that a file can show.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Line, SESSION, timestamp, uuid};
+
+macro_rules! kinds {
+    ($($kind:ident),* $(,)?) => {
+        /// What is done to the file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind { $($kind,)* }
+
+        pub const KINDS: &[Kind] = &[$(Kind::$kind),*];
+    };
+}
+
+kinds! {
+    DropRow, MissingParent, NullParent, SelfParent, Ring, NoParentKey, NonsenseParent, OtherParent,
+    ExactCopy, CopyOtherParent, CopyNullParent, CopyOtherMessage, ForeignUuid, NoUuid,
+    BadTime, NoTime, NumberTime, FutureTime, PastTime, EqualTimes, NoTimes,
+    NoMessage, NullMessage, NumberMessage, NullContent, NullBlock, NullAttachment, BadInput,
+    EmptyText, BlankText, EmptyBlock, NoBlocks, BadThinking, BadImage, HalfCharacter, Nul,
+    OrphanResult, RepeatedCall, LateResult, StaleContinue, StraySystem, SystemOnOld, Checkpoint, LastIsSidechain,
+    ProgressBehind, UnknownParentKind,
+    CutTail, CutInside, Splice, Glue, NulBefore, NulAfter, NulLine, NullLine, Garbage, OpenEnd, Mark, CarriageReturn,
+}
+
+/// One act of damage; numbers choose where.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    pub kind: Kind,
+    pub at: usize,
+    pub other: usize,
+}
+
+pub fn damage(most: usize) -> impl Strategy<Value = Vec<Damage>> {
+    let one = (prop::sample::select(KINDS), 0..1000usize, 0..1000usize)
+        .prop_map(|(kind, at, other)| Damage { kind, at, other });
+    prop::collection::vec(one, 1..=most)
+}
+
+/// The lines that are rows of the tree.
+fn rows(lines: &[Line]) -> Vec<usize> {
+    let in_tree = |line: &Line| line.row().is_some_and(|row| row["uuid"].is_string());
+    (0..lines.len()).filter(|at| in_tree(&lines[*at])).collect()
+}
+
+fn turns(lines: &[Line]) -> Vec<usize> {
+    let turn = |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "user" || row["type"] == "assistant");
+    // A late result or a continuation of which nothing is left cannot be told from a prompt of which nothing is left.
+    let late = |at: &usize| {
+        lines[*at].row().is_some_and(|row| row["message"]["content"][0]["content"] == "late" || row["isMeta"] == true)
+    };
+    rows(lines).into_iter().filter(|at| turn(at) && !late(at)).collect()
+}
+
+impl Damage {
+    /// Breaks the file. Returns the id of a row whose place nobody can tell any more, if there is one.
+    pub fn apply(&self, lines: &mut Vec<Line>) -> Option<String> {
+        let pick = |from: &[usize], n: usize| (!from.is_empty()).then(|| from[n % from.len()]);
+        let at = pick(&rows(lines), self.at)?;
+        let other = pick(&rows(lines), self.other)?;
+        let turn = pick(&turns(lines), self.at).unwrap_or(at);
+        let fresh = uuid(0x00ff_0000 + self.at * 1000 + self.other + lines.len());
+        let id = |lines: &[Line], at: usize| lines[at].row().map_or(Value::Null, |row| row["uuid"].clone());
+        let (own, others) = (id(lines, at), id(lines, other));
+        let touched = own.as_str().map(str::to_owned);
+        let newest = timestamp(80_000_000 + i64::try_from(lines.len()).unwrap_or(0));
+        let set = |lines: &mut Vec<Line>, at: usize, key: &str, value: Value| {
+            if let Line::Row(row) = &mut lines[at] {
+                row[key] = value;
+            }
+        };
+        let unset = |lines: &mut Vec<Line>, at: usize, key: &str| {
+            if let Line::Row(row) = &mut lines[at]
+                && let Some(row) = row.as_object_mut()
+            {
+                row.shift_remove(key);
+            }
+        };
+        let say = |lines: &mut Vec<Line>, value: Value| {
+            if let Line::Row(row) = &mut lines[turn]
+                && row["message"].is_object()
+            {
+                row["message"]["content"] = value;
+            }
+        };
+        let add_block = |lines: &mut Vec<Line>, of: &str, block: Value| {
+            if let Line::Row(row) = &mut lines[turn]
+                && row["type"] == of
+                && row["message"]["content"].is_array()
+                && let Some(blocks) = row["message"]["content"].as_array_mut()
+            {
+                blocks.insert(0, block);
+            }
+        };
+        match self.kind {
+            Kind::DropRow => {
+                lines.remove(at);
+            }
+            Kind::MissingParent => set(lines, at, "parentUuid", json!(fresh)),
+            Kind::NullParent => set(lines, at, "parentUuid", Value::Null),
+            Kind::SelfParent => set(lines, at, "parentUuid", own),
+            Kind::Ring => {
+                // A later row of another branch would be a parent like any other; a descendant makes a ring.
+                let mut below = vec![own.clone()];
+                for row in lines.iter().skip(at).filter_map(Line::row) {
+                    if row["uuid"].is_string() && below.contains(&row["parentUuid"]) {
+                        below.push(row["uuid"].clone());
+                    }
+                }
+                let parent = below[self.other % below.len()].clone();
+                set(lines, at, "parentUuid", parent);
+            }
+            Kind::NoParentKey => unset(lines, at, "parentUuid"),
+            Kind::NonsenseParent => set(lines, at, "parentUuid", json!(7)),
+            Kind::OtherParent => {
+                // A parent of another branch is what a rewind looks like; only one that no agent keeps is damage.
+                set(lines, at, "parentUuid", json!("x"));
+            }
+            Kind::ExactCopy => {
+                let copy = lines[at].clone();
+                lines.insert(at.max(other) + 1, copy);
+            }
+            Kind::CopyOtherParent | Kind::CopyNullParent | Kind::CopyOtherMessage => {
+                let mut copy = lines[at].clone();
+                if let Line::Row(row) = &mut copy {
+                    match self.kind {
+                        Kind::CopyOtherParent => row["parentUuid"] = others,
+                        Kind::CopyNullParent => row["parentUuid"] = Value::Null,
+                        _ if row["message"].is_object() => row["message"]["content"] = json!([{"type": "text", "text": "a copy"}]),
+                        _ => row["cwd"] = json!("/elsewhere"),
+                    }
+                }
+                lines.insert(at.max(other) + 1, copy);
+            }
+            Kind::ForeignUuid => {
+                let upper = format!("ABCDEF00-0000-4000-8000-{:012X}", self.at);
+                let name = if self.other % 2 == 0 { json!(format!("row-{}", self.at)) } else { json!(upper) };
+                for line in lines.iter_mut() {
+                    if let Line::Row(row) = line {
+                        for key in ["uuid", "parentUuid", "leafUuid"] {
+                            if row[key] == own && !own.is_null() {
+                                row[key] = name.clone();
+                            }
+                        }
+                        unset_nulls(row);
+                    }
+                }
+            }
+            Kind::NoUuid => unset(lines, at, "uuid"),
+            Kind::BadTime => set(lines, at, "timestamp", json!("yesterday")),
+            Kind::NoTime => unset(lines, at, "timestamp"),
+            Kind::NumberTime => set(lines, at, "timestamp", json!(1_700_000_000)),
+            Kind::FutureTime => set(lines, at, "timestamp", json!("2099-01-01T00:00:00.000Z")),
+            Kind::PastTime => set(lines, at, "timestamp", json!("2001-01-01T00:00:00.000Z")),
+            Kind::EqualTimes => rows(lines).into_iter().for_each(|at| set(lines, at, "timestamp", json!(newest))),
+            Kind::NoTimes => rows(lines).into_iter().for_each(|at| unset(lines, at, "timestamp")),
+            Kind::NoMessage => unset(lines, turn, "message"),
+            Kind::NullMessage => set(lines, turn, "message", Value::Null),
+            Kind::NumberMessage => set(lines, turn, "message", json!(5)),
+            Kind::NullContent => say(lines, Value::Null),
+            Kind::NullBlock => say(lines, json!([null])),
+            Kind::NullAttachment => {
+                let of = |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "attachment");
+                let attachments: Vec<usize> = rows(lines).into_iter().filter(of).collect();
+                if let Some(at) = pick(&attachments, self.at) {
+                    set(lines, at, "attachment", Value::Null);
+                }
+            }
+            Kind::BadInput => {
+                for line in lines.iter_mut().skip(at) {
+                    if let Line::Row(row) = line
+                        && row["message"]["content"][0]["type"] == "tool_use"
+                    {
+                        row["message"]["content"][0]["input"] = json!("text");
+                        break;
+                    }
+                }
+            }
+            Kind::EmptyText => say(lines, json!("")),
+            Kind::BlankText => say(lines, json!(" \n ")),
+            Kind::EmptyBlock => say(lines, json!([{"type": "text", "text": ""}])),
+            Kind::NoBlocks => say(lines, json!([])),
+            Kind::BadThinking => add_block(lines, "assistant", json!({"type": "thinking", "thinking": "", "signature": "QUJD"})),
+            Kind::BadImage => {
+                let source = json!({"type": "base64", "media_type": "image/png", "data": "PCFkb2N0eXBlIGh0bWw+"});
+                add_block(lines, "user", json!({"type": "image", "source": source}));
+            }
+            Kind::HalfCharacter => add_block(lines, "assistant", json!({"type": "text", "text": "half HALF"})),
+            Kind::Nul => add_block(lines, "assistant", json!({"type": "text", "text": "zero \0"})),
+            Kind::OrphanResult => say(lines, json!([{"type": "tool_result", "tool_use_id": "toolu_none", "content": "x"}])),
+            Kind::RepeatedCall => {
+                let first = lines.iter().find_map(|line| line.row().filter(|row| row["message"]["content"][0]["type"] == "tool_use").map(|row| row["message"]["content"][0]["id"].clone()));
+                for line in lines.iter_mut().skip(at) {
+                    if let (Some(first), Line::Row(row)) = (&first, line)
+                        && row["message"]["content"][0]["type"] == "tool_use"
+                    {
+                        row["message"]["content"][0]["id"] = first.clone();
+                        break;
+                    }
+                }
+            }
+            Kind::LateResult => {
+                let call = lines.iter().find_map(|line| line.row().filter(|row| row["message"]["content"][0]["type"] == "tool_use").cloned())?;
+                let block = json!([{"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": "late"}]);
+                lines.push(Line::Row(json!({"parentUuid": call["uuid"], "isSidechain": false, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": block}, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::StaleContinue => {
+                let parent = lines.get(turn).and_then(Line::row)?["uuid"].clone();
+                lines.push(Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "user", "isMeta": true, "sessionId": SESSION, "message": {"role": "user", "content": "Continue from where you left off."}, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::StraySystem | Kind::SystemOnOld => {
+                let parent = if self.kind == Kind::StraySystem { Value::Null } else { own };
+                lines.push(Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "system", "subtype": "informational", "content": "x", "sessionId": SESSION, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::Checkpoint => lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION}))),
+            Kind::LastIsSidechain => {
+                lines.push(Line::Row(json!({"parentUuid": null, "isSidechain": true, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": "aside"}, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::ProgressBehind => {
+                let parent = lines[at].row()?["parentUuid"].clone();
+                let time = lines[at].row()?["timestamp"].clone();
+                set(lines, at, "parentUuid", json!(fresh));
+                lines.insert(at + 1, Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "progress", "sessionId": SESSION, "uuid": fresh, "timestamp": time})));
+            }
+            Kind::UnknownParentKind => {
+                let parent = lines[at].row()?["parentUuid"].clone();
+                set(lines, at, "parentUuid", json!(fresh));
+                lines.insert(at, Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "new-invention", "sessionId": SESSION, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::CutTail => {
+                let mut bytes = lines.pop()?.bytes();
+                bytes.truncate(bytes.len() * (1 + self.at % 20) / 21);
+                lines.push(Line::Raw(bytes));
+            }
+            Kind::CutInside | Kind::Splice => {
+                let mut bytes = lines[at].bytes();
+                bytes.truncate(bytes.len() * (1 + self.other % 20) / 21);
+                if self.kind == Kind::Splice && at + 1 < lines.len() {
+                    bytes.extend(lines.remove(at + 1).bytes());
+                }
+                lines[at] = Line::Raw(bytes);
+            }
+            Kind::Glue => {
+                if at + 1 < lines.len() {
+                    let next = lines.remove(at + 1).bytes();
+                    lines[at] = Line::Raw([lines[at].bytes(), next].concat());
+                }
+            }
+            Kind::NulBefore => lines[at] = Line::Raw([vec![0; 1 + self.other % 9], lines[at].bytes()].concat()),
+            Kind::NulAfter => lines[at] = Line::Raw([lines[at].bytes(), vec![0; 1 + self.other % 9]].concat()),
+            Kind::NulLine => lines.insert(at, Line::Raw(vec![0; 4096])),
+            Kind::NullLine => lines.insert(at, Line::Raw(b"null".to_vec())),
+            Kind::Garbage => lines.insert(at, Line::Raw(b"[2026] \xff\xfe something".to_vec())),
+            Kind::OpenEnd => {} // the file's end is cut by the caller
+            Kind::Mark => lines[0] = Line::Raw([b"\xef\xbb\xbf".to_vec(), lines[0].bytes()].concat()),
+            Kind::CarriageReturn => {
+                for line in lines.iter_mut() {
+                    *line = Line::Raw([line.bytes(), b"\r".to_vec()].concat());
+                }
+            }
+        }
+        touched
+    }
+}
+
+/// Looking at a missing key through an index adds nothing, but assigning does: keep rows as they were.
+fn unset_nulls(row: &mut Value) {
+    if let Some(row) = row.as_object_mut()
+        && row.get("uuid").is_some_and(Value::is_null)
+    {
+        row.shift_remove("uuid");
+    }
+}
+
+/// The damaged file.
+pub fn break_file(lines: &[Line], damages: &[Damage]) -> (Vec<u8>, Vec<String>) {
+    let mut lines = lines.to_vec();
+    let mut touched = Vec::new();
+    for damage in damages {
+        if !lines.is_empty() {
+            touched.extend(damage.apply(&mut lines));
+        }
+    }
+    let mut bytes = super::file(&lines);
+    let open = damages.iter().any(|damage| matches!(damage.kind, Kind::OpenEnd | Kind::CutTail));
+    if open && bytes.ends_with(b"\n") {
+        bytes.pop();
+    }
+    (bytes, touched)
+}
