@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use state::file_cache::{Entry, FileCache, nanoseconds};
 use transcript::{Buffer, Class, Finding, Loss, Scan, Status, Transcript};
-use vault::Event;
+use vault::{Event, Key};
 
 use crate::{Clinic, Error, Target};
 
@@ -142,6 +142,9 @@ impl Clinic {
             })
             .collect();
         self.add_losses(&mut sessions, None)?;
+        for scan in &mut sessions {
+            self.add_copy(scan)?;
+        }
         sessions.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ScanAll { sessions, troubles, unreadable })
     }
@@ -165,6 +168,7 @@ impl Clinic {
         let scan = scan_file(&file.path, &mut Buffer::default());
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
         self.add_losses(&mut sessions, Some(&file.session))?;
+        self.add_copy(&mut sessions[0])?;
         Ok(sessions.swap_remove(0))
     }
 
@@ -175,6 +179,27 @@ impl Clinic {
     fn lost_path(&self, session: &SessionId) -> Result<Option<PathBuf>, Error> {
         let losses = self.vault.losses()?;
         Ok(losses.into_iter().find(|loss| loss.session.as_ref() == Some(session)).map(|loss| loss.path))
+    }
+
+    /// A file of which nothing is left is not hopeless where the vault has more.
+    fn add_copy(&self, scan: &mut SessionScan) -> Result<(), Error> {
+        if !matches!(scan.status, Status::Unrecoverable | Status::Unreadable) {
+            return Ok(());
+        }
+        let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
+        if self.is_lost(&Key::new(config, Some(&scan.session)), &scan.path)? {
+            scan.status = Status::Corrupted;
+            if !scan.findings.iter().any(|finding| finding.class == Class::A6) {
+                scan.findings.push(Finding {
+                    class: Class::A6,
+                    rows: Vec::new(),
+                    count: 1,
+                    loses: "the whole conversation".to_owned(),
+                    repair: "the vault's copy is put back".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.

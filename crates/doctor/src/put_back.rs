@@ -43,11 +43,10 @@ impl Clinic {
         path: &Path,
         dry_run: bool,
     ) -> Result<Option<RepairOutcome>, Error> {
-        let lost = self.vault.losses()?.into_iter().find(|loss| {
-            loss.session.as_ref() == Some(&file.session) && (loss.path == file.path || loss.path == path)
-        });
-        let Some(loss) = lost else { return Ok(None) };
-        let Some((conversation, mirrored)) = self.mirrored(&loss.key, &loss.path)? else { return Ok(None) };
+        // The vault itself is asked, not what its last sync noticed: the loss may be a minute old.
+        let Some(config) = self.config_of(&file.path) else { return Ok(None) };
+        let key = Key::new(config, Some(&file.session));
+        let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
         let Some(best) = mirrored.best_generation().cloned() else { return Ok(None) };
         if self.lost_what(path, &conversation, &mirrored, &best)?.is_none() {
             return Ok(None);
