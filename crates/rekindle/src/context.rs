@@ -9,6 +9,7 @@ use state::StateDir;
 use state::config::Config;
 
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 
 /// Everything a command needs.
 pub(crate) struct Context {
@@ -29,6 +30,9 @@ impl Context {
         let config_path =
             variable("REKINDLE_CONFIG").unwrap_or_else(|| base.config_dir().join("rekindle/config.toml"));
         let config = Config::load(Some(&config_path))?;
+        for key in &config.unknown {
+            say(&format!("rekindle: {}: {key} is no setting; it is ignored", config_path.display()));
+        }
         let state_path = variable("REKINDLE_STATE_DIR")
             .or_else(|| base.state_dir().map(|state| state.join("rekindle")))
             .unwrap_or_else(|| base.home_dir().join(".local/state/rekindle"));
