@@ -51,8 +51,16 @@ impl<'a> Cursor<'a> {
         (self.peek()? == expected).then(|| self.at += 1)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn space(&mut self) {
+        // Agents write none: one look, and no loop in the hot path.
+        if self.bytes.get(self.at).is_some_and(|byte| *byte <= b' ') {
+            self.spaces();
+        }
+    }
+
+    #[cold]
+    fn spaces(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
