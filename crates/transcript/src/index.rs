@@ -134,6 +134,8 @@ pub(crate) struct Index {
     /// The session id of the first row that has one.
     pub(crate) session: Option<String>,
     by_uuid: HashTable<RowNo>,
+    /// The last row with an id, and the id's text.
+    last_id: (RowNo, Vec<u8>),
 }
 
 impl Index {
@@ -195,11 +197,21 @@ impl Index {
         if let (ParentField::Id(id), true) = (facts.parent, uuid != 0)
             && id.start != id.end
         {
-            let id = identity(id.raw(bytes));
-            match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
-                Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
-                None => self.dangling.push((no, id)),
+            // Nearly every row follows the last one with an id: then its text is the same, and no number is needed.
+            if self.last_id.1 == id.raw(bytes) {
+                parent = self.last_id.0;
+            } else {
+                let id = identity(id.raw(bytes));
+                match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
+                    Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
+                    None => self.dangling.push((no, id)),
+                }
             }
+        }
+        if let Some(id) = facts.uuid {
+            self.last_id.0 = no;
+            self.last_id.1.clear();
+            self.last_id.1.extend_from_slice(id.raw(bytes));
         }
         let time = match facts.time {
             Time::At(millis) => millis,

@@ -208,9 +208,9 @@ impl<'a> Tree<'a> {
         // A stray system row is nobody's word on where the conversation is.
         let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
         let newest = self.newest_row(spoken);
-        let agree =
-            newest.is_some_and(|newest| self.descends(newest, named) || self.shares_reply(newest, named));
-        Some(if agree { self.last_descendant(named) } else { last })
+        let turn = self.climb(named)?;
+        let agree = newest.is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
+        Some(if agree { self.last_descendant(turn) } else { last })
     }
 
     /// The row a checkpoint names, where that is not on the way to `last`.

@@ -33,7 +33,7 @@ impl Mend<'_> {
             } else if !heard(row) || original.kind() == row.kind() && self.same_content(first, no)? {
                 self.found(Class::B6, no, "the first stays, the later copy goes aside");
                 self.drop_copy(no, Class::B6);
-            } else if !heard(original) && original.kind() == row.kind() {
+            } else if !original.is(Flags::SAYS) && row.is(Flags::SAYS) && original.kind() == row.kind() {
                 self.found(Class::B6, no, "the first gets the message that only the later copy has");
                 self.edit(first).message_of = Some(no);
                 self.drop_copy(no, Class::B6);

@@ -76,7 +76,8 @@ impl Mend<'_> {
             let row = self.tree.row(no);
             let mut earlier = self.place(no);
             // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
-            if self.tree.is_prompt(no) {
+            let asks = row.kind() == Kind::User && !row.flags.intersects(Flags::META | Flags::HAS_RESULT);
+            if asks {
                 let first = prompts.entry(id).or_insert(no);
                 let place = self.tree.parent[*first as usize];
                 if *first != no && place != NONE && self.tree.segment(place) == self.tree.segment(no) {
