@@ -40,7 +40,11 @@ impl Clinic {
     ///
     /// # Errors
     /// The original cannot be read or the copy not written.
-    pub fn copy(&self, file: &TranscriptFile, options: CopyOptions) -> Result<Result<Copied, Refusal>, Error> {
+    pub fn copy(
+        &self,
+        file: &TranscriptFile,
+        options: CopyOptions,
+    ) -> Result<Result<Copied, Refusal>, Error> {
         let bytes = std::fs::read(&file.path).map_err(Error::read(&file.path))?;
         let meta = std::fs::metadata(&file.path).map_err(Error::read(&file.path))?;
         let name = Some(file.session.as_str());

@@ -76,7 +76,12 @@ impl RepairRecord {
 
 impl Backup {
     /// Copies the file as it is.
-    pub(crate) fn take(backups: &Path, session: &SessionId, file: &Path, now: Timestamp) -> Result<Backup, Error> {
+    pub(crate) fn take(
+        backups: &Path,
+        session: &SessionId,
+        file: &Path,
+        now: Timestamp,
+    ) -> Result<Backup, Error> {
         let backup = Backup::empty(backups, session, now)?;
         durable::copy_exact(file, &backup.transcript())?;
         Ok(backup)
@@ -179,4 +184,3 @@ pub(crate) fn mark(path: &Path, file: &File, size: u64) -> Result<FileMark, Erro
     hasher.update_reader(file.take(size)).map_err(Error::read(path))?;
     Ok(FileMark { ino, size, blake3: hasher.finalize().to_hex().to_string() })
 }
-

@@ -97,7 +97,8 @@ impl Swapped {
 /// Watches the old files of some swaps together, until no writer can still have one open. One result for each.
 #[expect(clippy::disallowed_methods, reason = "poll interval")]
 pub(crate) fn watch(swaps: Vec<Swapped>) -> Vec<Result<(), Error>> {
-    let mut watched: Vec<(Swapped, Result<(), Error>)> = swaps.into_iter().map(|swap| (swap, Ok(()))).collect();
+    let mut watched: Vec<(Swapped, Result<(), Error>)> =
+        swaps.into_iter().map(|swap| (swap, Ok(()))).collect();
     let since = Instant::now();
     while !watched.is_empty() && since.elapsed() < WATCH {
         for (swap, result) in &mut watched {
@@ -147,7 +148,9 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         // Files beside a swap may be the only copy of an inode; those are settled, never swept.
-        let ours = name.starts_with(durable::TEMPORARY_PREFIX) && !name.ends_with(".swap") && !name.contains("exchange");
+        let ours = name.starts_with(durable::TEMPORARY_PREFIX)
+            && !name.ends_with(".swap")
+            && !name.contains("exchange");
         let changed = entry.metadata().ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
         if ours && changed.is_some_and(|changed| Duration::from_secs(changed) + FORGOTTEN < now) {
             durable::remove(&entry.path())?;

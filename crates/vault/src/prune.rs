@@ -146,7 +146,8 @@ impl Vault {
         for session in list(&self.backups())? {
             for stamp in list(&self.backups().join(&session))? {
                 let path = self.backups().join(&session).join(&stamp);
-                let made = std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(reading(&path))?;
+                let made =
+                    std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(reading(&path))?;
                 if older(made, now, policy.keep_backups) {
                     old.push((session.clone(), stamp));
                 }

@@ -82,7 +82,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// A branch that does not exist is the user's mistake, not the machine's.
 fn invalid(error: &doctor::Error) -> Option<String> {
     match error {
-        doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => Some(source.to_string()),
+        doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
+            Some(source.to_string())
+        }
         _ => None,
     }
 }

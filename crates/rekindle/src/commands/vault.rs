@@ -507,7 +507,11 @@ pub(crate) fn prune_quietly(context: &Context) {
 
 fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit, Failure> {
     let (vault, now) = (&context.clinic.vault, Timestamp::now());
-    let report = if dry_run { vault.prune_plan(&policy(context), now)? } else { vault.prune(&policy(context), now)? };
+    let report = if dry_run {
+        vault.prune_plan(&policy(context), now)?
+    } else {
+        vault.prune(&policy(context), now)?
+    };
     let mut out = Out::new();
     if json {
         out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "dryRun": dry_run }));
@@ -523,7 +527,13 @@ fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit, Failure> 
     out.finish()
 }
 
-fn forget(context: &Context, session: &SessionId, yes: bool, dry_run: bool, json: bool) -> Result<Exit, Failure> {
+fn forget(
+    context: &Context,
+    session: &SessionId,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+) -> Result<Exit, Failure> {
     if !yes && !dry_run {
         return Err(Failure::new(
             Exit::Refused,
@@ -539,7 +549,11 @@ fn forget(context: &Context, session: &SessionId, yes: bool, dry_run: bool, json
     if json {
         out.json(json!({ "sessionId": session.as_str(), "forgotten": found.len(), "dryRun": dry_run }));
     } else {
-        out.line(&format!("{}  {}", session.short(), if dry_run { "would be forgotten" } else { "forgotten" }));
+        out.line(&format!(
+            "{}  {}",
+            session.short(),
+            if dry_run { "would be forgotten" } else { "forgotten" }
+        ));
     }
     out.finish()
 }

@@ -77,7 +77,8 @@ impl Mend<'_> {
         let parent = id_value(Some(self.tree.row(first).uuid));
         if let Some(bytes) = with_id.and_then(|bytes| set_member(&bytes, "parentUuid", &parent)) {
             self.added.entry(first).or_default().insert(0, NewRow { class: Class::B6, bytes });
-            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no) {
+            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no)
+            {
                 self.edit(child).parent.get_or_insert((Class::B6, Some(fresh)));
             }
         }
