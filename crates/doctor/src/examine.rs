@@ -1,5 +1,6 @@
 //! Scans with everything that is known: the file, who owns it, what the vault saw happen to it, and the cache.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -9,13 +10,13 @@ use agents::{SessionId, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use state::file_cache::{Entry, FileCache, nanoseconds};
-use transcript::{Buffer, Class, Finding, Loss, Scan, Status, Transcript};
+use transcript::{Buffer, Class, Finding, Forks, Loss, Scan, Status, Transcript};
 use vault::{Event, Key};
 
 use crate::{Clinic, Error, Target};
 
 /// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
-const CACHE_VERSION: u32 = 1;
+const CACHE_VERSION: u32 = 2;
 
 /// What is said of one conversation.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub struct SessionScan {
     pub findings: Vec<Finding>,
     /// Prompts a resume would lose.
     pub loss: Loss,
+    /// Where it forks, and why.
+    pub forks: Forks,
 }
 
 /// A scan of everything.
@@ -54,7 +57,7 @@ pub struct ScanAll {
 
 /// What the cache keeps of a scan: short, for ten thousand of them are read at every start.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known(Status, [u64; 3], [u64; 3], Vec<KnownFinding>, Option<String>);
+struct Known(Status, [u64; 3], [u64; 3], Vec<KnownFinding>, Option<String>, Option<Forks>);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KnownFinding(String, Vec<u64>, u64, String, String);
@@ -67,12 +70,13 @@ impl Known {
         });
         let loss = [scan.loss.prompts, scan.loss.older, scan.loss.newer];
         let counts = [scan.chain_depth, scan.orphan_count, scan.message_count];
-        Known(scan.status, counts, loss, findings.collect(), scan.cwd.clone())
+        let forks = (scan.forks != Forks::default()).then_some(scan.forks);
+        Known(scan.status, counts, loss, findings.collect(), scan.cwd.clone(), forks)
     }
 
     fn scan(&self, file_size: u64) -> Scan {
-        let Known(status, [chain_depth, orphan_count, message_count], [prompts, older, newer], findings, cwd) =
-            self;
+        let Known(status, counts, [prompts, older, newer], findings, cwd, forks) = self;
+        let [chain_depth, orphan_count, message_count] = counts;
         let findings = findings.iter().filter_map(|KnownFinding(id, rows, count, loses, repair)| {
             let class = Class::ALL.iter().copied().find(|class| class.id() == id)?;
             let (rows, loses, repair) = (rows.clone(), loses.clone(), repair.clone());
@@ -86,6 +90,7 @@ impl Known {
             file_size,
             findings: findings.collect(),
             loss: Loss { prompts: *prompts, older: *older, newer: *newer },
+            forks: forks.unwrap_or_default(),
             cwd: cwd.clone(),
             inner_session: None,
         }
@@ -132,12 +137,14 @@ impl Clinic {
             cache.save()?;
         }
         let live = Owners::look(&self.configs).live_sessions();
+        let mut places = Places::default();
         let mut sessions: Vec<SessionScan> = sources
             .iter()
             .filter_map(|source| {
                 let session = source.session.clone()?;
                 let live = live.contains(session.as_str());
-                let scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
+                let mut scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
+                places.add(&source.path, &mut scan);
                 Some(assemble(session, source.path.clone(), live, scan))
             })
             .collect();
@@ -165,7 +172,8 @@ impl Clinic {
             }
         };
         let live = Owners::look(&self.configs).live_sessions().contains(file.session.as_str());
-        let scan = scan_file(&file.path, &mut Buffer::default());
+        let mut scan = scan_file(&file.path, &mut Buffer::default());
+        Places::default().add(&file.path, &mut scan);
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
         self.add_losses(&mut sessions, Some(&file.session))?;
         self.add_copy(&mut sessions[0])?;
@@ -204,7 +212,7 @@ impl Clinic {
 
     /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.
     fn add_losses(&self, sessions: &mut Vec<SessionScan>, only: Option<&SessionId>) -> Result<(), Error> {
-        let mut by_path: std::collections::HashMap<PathBuf, usize> =
+        let mut by_path: HashMap<PathBuf, usize> =
             sessions.iter().enumerate().map(|(at, session)| (session.path.clone(), at)).collect();
         for loss in self.vault.losses()? {
             let Some(session) = loss.session.clone() else { continue };
@@ -284,10 +292,7 @@ fn scan_files(sources: &[&Source], progress: &(impl Fn(u64, u64) + Sync)) -> Vec
 fn scan_file(path: &Path, buffer: &mut Buffer) -> Scan {
     let examined = Transcript::open(path, buffer).and_then(|transcript| transcript.examine());
     match examined {
-        Ok((mut scan, _)) => {
-            add_place(path, &mut scan);
-            scan
-        }
+        Ok((scan, _)) => scan,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => unread(Status::Missing),
         Err(_) => unread(Status::Unreadable),
     }
@@ -302,23 +307,33 @@ fn unread(status: Status) -> Scan {
         file_size: 0,
         findings: Vec::new(),
         loss: Loss::default(),
+        forks: Forks::default(),
         cwd: None,
         inner_session: None,
     }
 }
 
-/// D4: the directory the conversation was held in is gone, or its transcript lies in another one's folder.
-fn add_place(path: &Path, scan: &mut Scan) {
-    let Some(cwd) = &scan.cwd else { return };
-    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-    let moved =
-        folder.is_some() && is_main(path) && slug(cwd).is_some_and(|slug| Some(slug.as_str()) != folder);
-    let gone = is_main(path) && !Path::new(cwd).exists();
-    if moved || gone {
-        let repair = if gone {
-            format!("nothing: make {cwd} again, older agents resume only from there")
-        } else {
+/// Which directories exist: not a fact about a transcript, so it is looked up anew, once for each.
+#[derive(Default)]
+struct Places(HashMap<String, bool>);
+
+impl Places {
+    /// D4: the directory the conversation was held in is gone, or its transcript lies in another one's folder.
+    fn add(&mut self, path: &Path, scan: &mut Scan) {
+        let Some(cwd) = scan.cwd.as_ref().filter(|_| is_main(path)) else { return };
+        let exists = match self.0.get(cwd) {
+            Some(exists) => *exists,
+            None => *self.0.entry(cwd.clone()).or_insert_with(|| Path::new(cwd).exists()),
+        };
+        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let moved = folder.is_some() && slug(cwd).is_some_and(|slug| Some(slug.as_str()) != folder);
+        if exists && !moved {
+            return;
+        }
+        let repair = if exists {
             format!("nothing: resume it from {cwd}, or move the file to that directory's folder")
+        } else {
+            format!("nothing: make {cwd} again, older agents resume only from there")
         };
         let loses = "nothing on newer agents; older ones do not find it".to_owned();
         scan.findings.push(Finding { class: Class::D4, rows: Vec::new(), count: 1, loses, repair });
@@ -326,7 +341,8 @@ fn add_place(path: &Path, scan: &mut Scan) {
 }
 
 fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> SessionScan {
-    let Scan { status, chain_depth, orphan_count, message_count, file_size, findings, loss, .. } = scan;
+    let Scan { status, chain_depth, orphan_count, message_count, file_size, findings, loss, forks, .. } =
+        scan;
     let mut findings = findings;
     if live {
         let repair = "nothing while it runs".to_owned();
@@ -344,6 +360,7 @@ fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> Sessio
         file_size,
         findings,
         loss,
+        forks,
     }
 }
 
