@@ -152,7 +152,7 @@ impl Clinic {
         for scan in &mut sessions {
             self.add_copy(scan)?;
         }
-        sessions.sort_by(|a, b| a.path.cmp(&b.path));
+        sessions.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
         Ok(ScanAll { sessions, troubles, unreadable })
     }
 

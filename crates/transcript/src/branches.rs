@@ -37,6 +37,7 @@ impl BranchKind {
 
 /// Where a conversation forks, by why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Forks {
     /// The user went back (B11): healthy.
     pub rewind: u64,

@@ -11,7 +11,7 @@ const GUESS: i64 = 5_000;
 const MOST_GUESSES: usize = 64;
 
 /// Prompts that a resume would not reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Loss {
     /// How many prompts the conversation has.
     pub prompts: u64,

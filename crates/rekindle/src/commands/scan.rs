@@ -1,10 +1,11 @@
 use doctor::{ScanAll, SessionScan};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use transcript::{Finding, Status};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Bar, Out, Table, bytes, colour, count, paint, say};
+use crate::output::{Bar, Out, SCHEMA_VERSION, Table, bytes, colour, count, paint, say};
 
 /// Check conversations for damage, without changing anything
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         Some(text) => {
             let scan = context.clinic.scan_one(&context.target(text)?)?;
             if args.json {
-                out.json(report(std::slice::from_ref(&scan)));
+                out.serialized(&report(std::slice::from_ref(&scan), None));
             } else {
                 details(context, &scan, &mut out);
             }
@@ -35,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         None => {
             let all = scan_all(context)?;
             if args.json {
-                out.json(report(&all.sessions));
+                out.serialized(&report(&all.sessions, None));
             } else {
                 summary(context, &all, &mut out);
             }
@@ -188,43 +189,75 @@ fn rows(finding: &Finding) -> String {
     }
 }
 
-/// The JSON of some scans, as docs/contracts.md has it.
-pub(crate) fn report(sessions: &[SessionScan]) -> Value {
-    let list: Vec<Value> = sessions.iter().map(session_json).collect();
-    let number = |status: Status| sessions.iter().filter(|scan| scan.status == status).count();
-    json!({
-        "sessions": list,
-        "totals": {
-            "sessions": sessions.len(),
-            "healthy": number(Status::Healthy),
-            "corrupted": number(Status::Corrupted),
-            "unrecoverable": number(Status::Unrecoverable),
-            "missing": number(Status::Missing),
-            "unreadable": number(Status::Unreadable),
-            "live": sessions.iter().filter(|scan| scan.live).count(),
-            "fileSize": sessions.iter().map(|scan| scan.file_size).sum::<u64>(),
-        },
-    })
+/// The JSON of some scans, as docs/contracts.md has it. Written straight from the scans: ten thousand of them as
+/// values of their own would take longer than the scan.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report<'a> {
+    schema_version: u64,
+    sessions: Vec<SessionJson<'a>>,
+    totals: Totals,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vault: Option<Value>,
 }
 
-fn session_json(scan: &SessionScan) -> Value {
-    json!({
-        "sessionId": scan.session.as_str(),
-        "filePath": scan.path,
-        "status": scan.status,
-        "live": scan.live,
-        "chainDepth": scan.chain_depth,
-        "orphanCount": scan.orphan_count,
-        "messageCount": scan.message_count,
-        "fileSize": scan.file_size,
-        "findings": scan.findings,
-        "forks": {
-            "rewind": scan.forks.rewind,
-            "retry": scan.forks.retry,
-            "parallelTools": scan.forks.parallel_tools,
-            "metadata": scan.forks.metadata,
-            "stranded": scan.forks.stranded,
-        },
-        "loses": { "prompts": scan.loss.prompts, "older": scan.loss.older, "newer": scan.loss.newer },
-    })
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionJson<'a> {
+    session_id: &'a str,
+    file_path: &'a std::path::Path,
+    status: Status,
+    live: bool,
+    chain_depth: u64,
+    orphan_count: u64,
+    message_count: u64,
+    file_size: u64,
+    findings: &'a [Finding],
+    forks: transcript::Forks,
+    loses: transcript::Loss,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    sessions: usize,
+    healthy: usize,
+    corrupted: usize,
+    unrecoverable: usize,
+    missing: usize,
+    unreadable: usize,
+    live: usize,
+    file_size: u64,
+}
+
+pub(crate) fn report(sessions: &[SessionScan], vault: Option<Value>) -> Report<'_> {
+    let number = |status: Status| sessions.iter().filter(|scan| scan.status == status).count();
+    let totals = Totals {
+        sessions: sessions.len(),
+        healthy: number(Status::Healthy),
+        corrupted: number(Status::Corrupted),
+        unrecoverable: number(Status::Unrecoverable),
+        missing: number(Status::Missing),
+        unreadable: number(Status::Unreadable),
+        live: sessions.iter().filter(|scan| scan.live).count(),
+        file_size: sessions.iter().map(|scan| scan.file_size).sum(),
+    };
+    let sessions = sessions.iter().map(session_json).collect();
+    Report { schema_version: SCHEMA_VERSION, sessions, totals, vault }
+}
+
+fn session_json(scan: &SessionScan) -> SessionJson<'_> {
+    SessionJson {
+        session_id: scan.session.as_str(),
+        file_path: &scan.path,
+        status: scan.status,
+        live: scan.live,
+        chain_depth: scan.chain_depth,
+        orphan_count: scan.orphan_count,
+        message_count: scan.message_count,
+        file_size: scan.file_size,
+        findings: &scan.findings,
+        forks: scan.forks,
+        loses: scan.loss,
+    }
 }

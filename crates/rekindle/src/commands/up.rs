@@ -1,5 +1,3 @@
-use serde_json::json;
-
 use crate::commands::{scan, vault};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -20,11 +18,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let all = scan::scan_all(context)?;
     let mut out = Out::new();
     if args.json {
-        let mut report = scan::report(&all.sessions);
-        if let Some(report) = report.as_object_mut() {
-            report.insert("vault".to_owned(), vault::sync_json(&synced));
-        }
-        out.json(json!(report));
+        out.serialized(&scan::report(&all.sessions, Some(vault::sync_json(&synced))));
     } else {
         vault::sync_words(&synced, &mut out);
         scan::summary(context, &all, &mut out);

@@ -57,6 +57,16 @@ impl Out {
         self.line(&Value::Object(object).to_string());
     }
 
+    /// An object on one line that brings its own schema version.
+    pub(crate) fn serialized(&mut self, value: &impl serde::Serialize) {
+        if self.failed.is_none()
+            && let Err(error) = serde_json::to_writer(&mut self.to, value)
+        {
+            self.failed = Some(error.into());
+        }
+        self.bytes(b"\n");
+    }
+
     pub(crate) fn finish(self) -> Result<Exit, Failure> {
         self.finish_as(Exit::Done)
     }
