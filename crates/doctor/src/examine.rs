@@ -219,7 +219,7 @@ impl Clinic {
             if only.is_some_and(|only| *only != session) {
                 continue;
             }
-            if !loss.path.extension().is_some_and(|extension| extension == "jsonl") || !is_main(&loss.path) {
+            if loss.path.extension().is_none_or(|extension| extension != "jsonl") || !is_main(&loss.path) {
                 continue;
             }
             if loss.event != Event::Deleted && !self.is_lost(&loss.key, &loss.path)? {

@@ -49,20 +49,20 @@ impl Clinic {
         if record.state == RepairState::Intent && !dry_run {
             swap::recover(&self.vault.backups(), &record.path, &id)?;
         }
-        self.take_back(taken, record, id, dry_run).map(Some)
+        self.take_back(&taken, record, &id, dry_run).map(Some)
     }
 
     fn take_back(
         &self,
-        taken: Backup,
+        taken: &Backup,
         mut record: RepairRecord,
-        session: SessionId,
+        session: &SessionId,
         dry_run: bool,
     ) -> Result<Result<Undone, Refusal>, Error> {
         let path = record.path.clone();
         let current = File::open(&path).map_err(Error::read(&path))?;
         let meta = current.metadata().map_err(Error::read(&path))?;
-        if let Some(refusal) = refuse(Owners::look(&self.configs).of(&session, &path)) {
+        if let Some(refusal) = refuse(Owners::look(&self.configs).of(session, &path)) {
             return Ok(Err(refusal));
         }
         if meta.len() < record.new.size
@@ -85,15 +85,15 @@ impl Clinic {
             return self.take_away(taken, record, undone).map(Ok);
         }
         let mark = backup::mark(&path, &current, meta.len())?;
-        let file = self.write_original(&taken, &path, &current, &record)?;
-        let aside = swap::aside(&path, &session);
+        let file = self.write_original(taken, &path, &current, &record)?;
+        let aside = swap::aside(&path, session);
         let keep = file.into_temp_path().keep();
         let kept = keep.map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
         durable::rename(&kept, &aside)?;
         let now = Timestamp::now();
-        let before = Backup::take(&self.vault.backups(), &session, &path, now)?;
+        let before = Backup::take(&self.vault.backups(), session, &path, now)?;
         let modified = meta.modified().map_err(Error::read(&path))?;
-        let last_look = refuse(Owners::look(&self.configs).of(&session, &path));
+        let last_look = refuse(Owners::look(&self.configs).of(session, &path));
         let unchanged = swap::is_unchanged(&path, &mark, modified);
         if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
             durable::remove(&aside)?;
@@ -125,7 +125,7 @@ impl Clinic {
         }
         record.state = RepairState::Undone;
         taken.write(&record)?;
-        self.note_ours(&session, &path)?;
+        self.note_ours(session, &path)?;
         self.tell("undo", |entry| {
             entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
         })?;
@@ -133,7 +133,7 @@ impl Clinic {
     }
 
     /// A conversation that had been put back where nothing was: the file goes, and stays in the backup and the vault.
-    fn take_away(&self, taken: Backup, mut record: RepairRecord, undone: Undone) -> Result<Undone, Error> {
+    fn take_away(&self, taken: &Backup, mut record: RepairRecord, undone: Undone) -> Result<Undone, Error> {
         durable::remove(&taken.transcript())?;
         durable::copy_exact(&record.path, &taken.transcript())?;
         durable::remove(&record.path)?;

@@ -28,11 +28,10 @@ pub(crate) enum Node {
     Opaque,
 }
 
-/// A key with its value; `range` spans both.
+/// A key with its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) key: String,
-    pub(crate) range: Range<usize>,
     pub(crate) value: Outline,
 }
 
@@ -103,8 +102,7 @@ fn value(cursor: &mut Cursor<'_>, bytes: &[u8], depth: usize) -> Option<Outline>
             let mut members = Vec::new();
             cursor.object(|cursor, key| {
                 let value = value(cursor, bytes, depth - 1)?;
-                let range = key.start as usize - 1..value.range.end;
-                members.push(Member { key: decode(key.raw(bytes)).into_owned(), range, value });
+                members.push(Member { key: decode(key.raw(bytes)).into_owned(), value });
                 Some(())
             })?;
             Node::Object(members)

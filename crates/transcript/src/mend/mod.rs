@@ -39,50 +39,50 @@ pub(crate) struct Options<'a> {
 
 /// What happens to one row.
 #[derive(Debug, Default)]
-pub(super) struct Edit {
-    pub(super) parent: Option<(Class, Option<u128>)>,
-    pub(super) uuid: Option<(Class, u128)>,
-    pub(super) time: Option<(Class, i64)>,
-    pub(super) leaf: Option<(Class, u128)>,
+struct Edit {
+    parent: Option<(Class, Option<u128>)>,
+    uuid: Option<(Class, u128)>,
+    time: Option<(Class, i64)>,
+    leaf: Option<(Class, u128)>,
     /// The row whose message it gets: a later copy that still has one.
-    pub(super) message_of: Option<RowNo>,
-    pub(super) fixes: Fixes,
+    message_of: Option<RowNo>,
+    fixes: Fixes,
     /// Rewrites of ids that other fields refer to.
-    pub(super) references: bool,
+    references: bool,
 }
 
 /// A row that is not in the file yet.
 #[derive(Debug)]
-pub(super) struct NewRow {
-    pub(super) class: Class,
-    pub(super) bytes: Vec<u8>,
+struct NewRow {
+    class: Class,
+    bytes: Vec<u8>,
 }
 
 /// A repair being planned.
-pub(super) struct Mend<'a> {
-    pub(super) tree: Tree<'a>,
-    pub(super) source: &'a dyn Source,
-    pub(super) options: &'a Options<'a>,
-    pub(super) edits: BTreeMap<RowNo, Edit>,
+struct Mend<'a> {
+    tree: Tree<'a>,
+    source: &'a dyn Source,
+    options: &'a Options<'a>,
+    edits: BTreeMap<RowNo, Edit>,
     /// Rows that go, and why.
-    pub(super) dropped: BTreeMap<RowNo, Class>,
+    dropped: BTreeMap<RowNo, Class>,
     /// New rows behind a row of the file.
-    pub(super) added: BTreeMap<RowNo, Vec<NewRow>>,
+    added: BTreeMap<RowNo, Vec<NewRow>>,
     /// New rows before all others.
-    pub(super) first: Vec<NewRow>,
+    first: Vec<NewRow>,
     /// New ids by old ones, for what refers to them.
-    pub(super) renamed: HashMap<u128, u128>,
-    pub(super) findings: Findings,
-    pub(super) orphans_fixed: u64,
+    renamed: HashMap<u128, u128>,
+    findings: Findings,
+    orphans_fixed: u64,
 }
 
 /// Findings by class while they are gathered.
 #[derive(Default)]
-pub(super) struct Findings(pub(super) BTreeMap<Class, (Vec<u64>, u64, &'static str)>);
+struct Findings(pub(super) BTreeMap<Class, (Vec<u64>, u64, &'static str)>);
 
 impl Findings {
     /// Notes a row, counted from 0.
-    pub(super) fn add(&mut self, class: Class, row: u64, repair: &'static str) {
+    fn add(&mut self, class: Class, row: u64, repair: &'static str) {
         let (rows, count, _) = self.0.entry(class).or_insert((Vec::new(), 0, repair));
         *count += 1;
         if rows.len() < 100 {
@@ -124,31 +124,31 @@ pub(crate) struct Shape {
 }
 
 impl Mend<'_> {
-    pub(super) fn edit(&mut self, no: RowNo) -> &mut Edit {
+    fn edit(&mut self, no: RowNo) -> &mut Edit {
         self.edits.entry(no).or_default()
     }
 
     /// The id a row will have.
-    pub(super) fn uuid_of(&self, no: RowNo) -> u128 {
+    fn uuid_of(&self, no: RowNo) -> u128 {
         let edited = self.edits.get(&no).and_then(|edit| edit.uuid);
         edited.map_or(self.tree.row(no).uuid, |(_, uuid)| uuid)
     }
 
     /// The time a row will have.
-    pub(super) fn time_of(&self, no: RowNo) -> i64 {
+    fn time_of(&self, no: RowNo) -> i64 {
         let edited = self.edits.get(&no).and_then(|edit| edit.time);
         edited.map_or(self.tree.row(no).time, |(_, time)| time)
     }
 
     /// Hangs a row on another, or makes it a root.
-    pub(super) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>, class: Class) {
+    fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>, class: Class) {
         let id = parent.map(|parent| self.uuid_of(parent));
         self.tree.set_parent(no, parent);
         self.edit(no).parent = Some((class, id));
     }
 
     /// Takes a row out; its children hang on its parent.
-    pub(super) fn drop_row(&mut self, no: RowNo, class: Class) {
+    fn drop_row(&mut self, no: RowNo, class: Class) {
         if !self.tree.gone.insert(no) {
             return;
         }
@@ -161,12 +161,12 @@ impl Mend<'_> {
         }
     }
 
-    pub(super) fn row_bytes(&self, no: RowNo) -> io::Result<Vec<u8>> {
+    fn row_bytes(&self, no: RowNo) -> io::Result<Vec<u8>> {
         let row = self.tree.row(no);
         self.source.bytes(row.offset, row.len as usize)
     }
 
-    pub(super) fn found(&mut self, class: Class, no: RowNo, repair: &'static str) {
+    fn found(&mut self, class: Class, no: RowNo, repair: &'static str) {
         self.findings.add(class, u64::from(no), repair);
     }
 }

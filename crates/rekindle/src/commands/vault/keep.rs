@@ -1,0 +1,74 @@
+//! Letting go: what is past its time, and what the user wants forgotten.
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde_json::json;
+use vault::Policy;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, count, say};
+
+fn policy(context: &Context) -> Policy {
+    Policy { keep_gone: context.config.vault.keep_gone, keep_backups: context.config.vault.keep_backups }
+}
+
+/// Cleans up what is past its time; a clock that stands wrong is no reason to fail.
+pub(crate) fn prune_quietly(context: &Context) {
+    if let Err(error) = context.clinic.vault.prune(&policy(context), Timestamp::now()) {
+        say(&format!("rekindle: old copies were not cleaned up: {error}"));
+    }
+}
+
+pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit, Failure> {
+    let (vault, now) = (&context.clinic.vault, Timestamp::now());
+    let report = if dry_run {
+        vault.prune_plan(&policy(context), now)?
+    } else {
+        vault.prune(&policy(context), now)?
+    };
+    let mut out = Out::new();
+    if json {
+        out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "dryRun": dry_run }));
+    } else {
+        out.line(&format!(
+            "{}{} and {} to the trash, {} erased from it",
+            if dry_run { "would be: " } else { "" },
+            count(report.trashed.len() as u64, "conversation", "conversations"),
+            count(report.backups as u64, "backup", "backups"),
+            report.erased,
+        ));
+    }
+    out.finish()
+}
+
+pub(super) fn forget(
+    context: &Context,
+    session: &SessionId,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+) -> Result<Exit, Failure> {
+    if !yes && !dry_run {
+        return Err(Failure::new(
+            Exit::Refused,
+            format!("{session} would be erased from the vault for good"),
+        )
+        .hint("say so with --yes; the agent's own file is not touched"));
+    }
+    let found = context.clinic.vault.find(session)?;
+    for conversation in found.iter().filter(|_| !dry_run) {
+        context.clinic.vault.forget(&conversation.key, Timestamp::now())?;
+    }
+    let mut out = Out::new();
+    if json {
+        out.json(json!({ "sessionId": session.as_str(), "forgotten": found.len(), "dryRun": dry_run }));
+    } else {
+        out.line(&format!(
+            "{}  {}",
+            session.short(),
+            if dry_run { "would be forgotten" } else { "forgotten" }
+        ));
+    }
+    out.finish()
+}

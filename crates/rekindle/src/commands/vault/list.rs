@@ -1,0 +1,73 @@
+//! What is in the vault.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use vault::Conversation;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, Table, age, bytes, count};
+
+pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
+    let all = context.clinic.vault.list()?;
+    let mut out = Out::new();
+    if json {
+        out.json(json!({ "conversations": all.iter().map(conversation_json).collect::<Vec<_>>() }));
+        return out.finish();
+    }
+    let now = Timestamp::now();
+    let mut table = Table::new(&["session", "versions", "rows", "size", "age", "state", "directory"])
+        .right(1)
+        .right(2)
+        .right(3);
+    for conversation in &all {
+        let Some(file) = conversation.transcript() else { continue };
+        let Some(newest) = file.generations.last() else { continue };
+        table.row(&[
+            conversation.session.as_ref().map_or("history", |session| session.short()).to_owned(),
+            file.generations.len().to_string(),
+            newest.rows.to_string(),
+            bytes(newest.bytes),
+            age(newest.until, now),
+            if file.gone.is_some() { "deleted" } else { "there" }.to_owned(),
+            conversation.slug().unwrap_or_default().to_owned(),
+        ]);
+    }
+    if !all.is_empty() {
+        out.line(&table.text());
+        out.line("");
+    }
+    let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
+    out.line(&format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored)));
+    out.finish()
+}
+
+fn conversation_json(conversation: &Conversation) -> Value {
+    let files: Vec<Value> = conversation
+        .files
+        .iter()
+        .map(|file| {
+            let generations: Vec<Value> = file
+                .generations
+                .iter()
+                .map(|generation| {
+                    json!({
+                        "generation": generation.number,
+                        "event": generation.event,
+                        "since": generation.since.to_string(),
+                        "until": generation.until.to_string(),
+                        "rows": generation.rows,
+                        "bytes": generation.bytes,
+                    })
+                })
+                .collect();
+            json!({ "name": file.name, "gone": file.gone.map(|at| at.to_string()), "generations": generations })
+        })
+        .collect();
+    json!({
+        "sessionId": conversation.session.as_ref().map(|session| session.as_str()),
+        "configDir": conversation.config,
+        "stored": conversation.stored,
+        "files": files,
+    })
+}

@@ -1,0 +1,162 @@
+//! `rekindle vault`: the mirror of conversations from the command line.
+
+mod keep;
+mod list;
+mod restore;
+mod status;
+mod sync;
+mod verify;
+
+use std::path::PathBuf;
+
+use agents::SessionId;
+use clap::Subcommand;
+
+pub(crate) use keep::prune_quietly;
+pub(crate) use restore::put_back;
+pub(crate) use sync::{sync_all, sync_json, sync_words};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::Out;
+
+/// The mirror of every conversation: bring it up to date, look into it, take things out
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:\n  rekindle vault sync\n  rekindle vault restore 1a2b3c4d"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Mirror what is new
+    #[command(after_help = "Example: rekindle vault sync")]
+    Sync {
+        /// Believe that files are gone, also where over a fifth went at once
+        #[arg(long)]
+        believe_deletions: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the conversations in it
+    #[command(after_help = "Example: rekindle vault list")]
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every stored bit, and say what a bad one touches
+    #[command(after_help = "Example: rekindle vault verify")]
+    Verify {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a conversation back byte for byte, keeping what was there
+    #[command(
+        after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl"
+    )]
+    Restore {
+        /// A session's id or the beginning of one
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Which version of it: the best where none is given
+        #[arg(long, value_name = "N")]
+        generation: Option<u32>,
+        /// Write it to a new file instead
+        #[arg(long, value_name = "PATH")]
+        to: Option<PathBuf>,
+        /// Say what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let go of what is past its time, by way of a trash that keeps it a week more
+    #[command(after_help = "Example: rekindle vault prune")]
+    Prune {
+        /// Say what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Erase a conversation from the vault for good
+    #[command(after_help = "Example: rekindle vault forget 1a2b3c4d --yes")]
+    Forget {
+        /// A session's id or the beginning of one
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Do not ask: there is no way back
+        #[arg(long)]
+        yes: bool,
+        /// Say what would be done, and do nothing
+        #[arg(long, conflicts_with = "yes")]
+        dry_run: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// The vault at a glance, and what was lost outside of it
+    #[command(after_help = "Example: rekindle vault status")]
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    match &args.command {
+        Command::Sync { believe_deletions, json } => {
+            let report = sync_all(context, *believe_deletions)?;
+            let mut out = Out::new();
+            if *json {
+                out.json(sync_json(&report));
+            } else {
+                sync_words(&report, &mut out);
+            }
+            out.finish_as(if report.failures.is_empty() { Exit::Done } else { Exit::Partly })
+        }
+        Command::List { json } => list::list(context, *json),
+        Command::Verify { json } => verify::verify(context, *json),
+        Command::Restore { session, generation, to, dry_run, json } => {
+            let session = find(context, session)?;
+            match to {
+                Some(path) => restore::restore_to(context, &session, *generation, path, *dry_run, *json),
+                None if *dry_run => restore::plan_restore(context, &session, *generation, *json),
+                None => put_back(context, &session, *generation, *json),
+            }
+        }
+        Command::Prune { dry_run, json } => keep::prune(context, *dry_run, *json),
+        Command::Forget { session, yes, dry_run, json } => {
+            keep::forget(context, &find(context, session)?, *yes, *dry_run, *json)
+        }
+        Command::Status { json } => status::status(context, *json),
+    }
+}
+
+/// The session a text means, by what is in the vault.
+fn find(context: &Context, text: &str) -> Result<SessionId, Failure> {
+    let all = context.clinic.vault.list()?;
+    let mut ids: Vec<SessionId> = all.into_iter().filter_map(|conversation| conversation.session).collect();
+    ids.retain(|id| !text.is_empty() && id.as_str().starts_with(text));
+    ids.sort();
+    ids.dedup();
+    match ids.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(Failure::new(Exit::Usage, format!("the vault has no session {text:?}"))
+            .hint("rekindle vault list shows what it has")),
+        _ => Err(Failure::new(
+            Exit::Usage,
+            format!("{text:?} is the beginning of {} sessions; give more of it", ids.len()),
+        )),
+    }
+}

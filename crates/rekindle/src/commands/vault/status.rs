@@ -1,0 +1,54 @@
+//! The vault at a glance.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::sync::event_word;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, age, bytes, count};
+
+pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
+    let status = context.clinic.vault.status()?;
+    let mut out = Out::new();
+    if json {
+        let losses: Vec<Value> = status
+            .losses
+            .iter()
+            .map(|loss| {
+                json!({
+                    "sessionId": loss.session.as_ref().map(|session| session.as_str()),
+                    "path": loss.path, "event": loss.event, "generation": loss.generation,
+                })
+            })
+            .collect();
+        out.json(json!({
+            "conversations": status.conversations, "files": status.files, "gone": status.gone,
+            "generations": status.generations, "bytes": status.bytes, "stored": status.stored,
+            "newest": status.newest.map(|at| at.to_string()), "forgotten": status.forgotten,
+            "trash": status.trash, "losses": losses,
+        }));
+        return out.finish();
+    }
+    out.line(&format!(
+        "{}, {}, {} of rows in {}",
+        count(status.conversations as u64, "conversation", "conversations"),
+        count(status.files as u64, "file", "files"),
+        bytes(status.bytes),
+        bytes(status.stored),
+    ));
+    if let Some(newest) = status.newest {
+        out.line(&format!("newest copy: {} ago", age(newest, Timestamp::now())));
+    }
+    if status.gone > 0 || status.forgotten > 0 || status.trash > 0 {
+        out.line(&format!(
+            "{} only here, {} forgotten, {} in the trash",
+            status.gone, status.forgotten, status.trash
+        ));
+    }
+    for loss in &status.losses {
+        let name = loss.session.as_ref().map_or("history", |session| session.short());
+        out.line(&format!("{name}  {}: {}", event_word(loss.event), context.short_path(&loss.path)));
+    }
+    out.finish()
+}

@@ -1,0 +1,114 @@
+//! Mirroring what is new, and saying what was noticed.
+
+use agents::claude::Owners;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use vault::{Doubt, Event, SyncOptions, SyncReport};
+
+use crate::context::Context;
+use crate::exit::Failure;
+use crate::output::{Bar, Out, bytes, count, say};
+
+/// Mirrors everything, with a bar where it takes long.
+pub(crate) fn sync_all(context: &Context, believe: bool) -> Result<SyncReport, Failure> {
+    let bar = Bar::new("mirroring");
+    let live = Owners::look(&context.clinic.configs).live_sessions();
+    let owner_alive = |source: &agents::claude::Source| {
+        source.session.as_ref().is_some_and(|session| live.contains(session.as_str()))
+    };
+    let options =
+        SyncOptions { now: Timestamp::now(), owner_alive: &owner_alive, believe_mass_deletion: believe };
+    let report = context.clinic.vault.sync(&context.clinic.configs, &options, &|progress| {
+        bar.at(progress.done, progress.total);
+    })?;
+    drop(bar);
+    for (path, error) in &report.failures {
+        say(&format!("rekindle: {} was not mirrored: {error}", path.display()));
+    }
+    for doubt in &report.doubts {
+        say(&format!("rekindle: {}", doubt_words(doubt)));
+    }
+    Ok(report)
+}
+
+fn doubt_words(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::Root { config, known } => {
+            format!(
+                "{} cannot be listed, and {known} files were known there; nothing is taken for deleted",
+                config.path().display()
+            )
+        }
+        Doubt::OtherDevice { config, gone } => {
+            format!(
+                "{gone} files of {} are on a device that is not there; nothing is taken for deleted",
+                config.path().display()
+            )
+        }
+        Doubt::MassDisappearance { config, gone, known } => format!(
+            "{gone} of {known} files of {} are gone at once; if that was meant: rekindle vault sync --believe-deletions",
+            config.path().display()
+        ),
+        Doubt::Shrinking { path, from, to } => {
+            format!(
+                "{} shrank from {} to {} under a live agent; the next look will tell",
+                path.display(),
+                bytes(*from),
+                bytes(*to)
+            )
+        }
+    }
+}
+
+pub(crate) fn sync_words(report: &SyncReport, out: &mut Out) {
+    out.line(&format!(
+        "vault: {}, {} changed, {} mirrored in {}",
+        count(report.files as u64, "file", "files"),
+        report.changed,
+        bytes(report.bytes_read),
+        bytes(report.bytes_stored),
+    ));
+    for happening in report.events.iter().filter(|happening| happening.event.is_loss()) {
+        let what = event_word(happening.event);
+        let name = happening.session.as_ref().map_or("history", |session| session.short());
+        out.line(&format!("{name}  was {what}; the vault has it: rekindle repair {name}"));
+    }
+}
+
+pub(super) fn event_word(event: Event) -> &'static str {
+    match event {
+        Event::New => "new",
+        Event::Appended => "appended to",
+        Event::Truncated => "cut short",
+        Event::Overwritten => "overwritten",
+        Event::Emptied => "emptied",
+        Event::Repaired => "repaired",
+        Event::Deleted => "deleted",
+        Event::Returned => "returned",
+    }
+}
+
+pub(crate) fn sync_json(report: &SyncReport) -> Value {
+    let events: Vec<Value> = report
+        .events
+        .iter()
+        .map(|happening| {
+            json!({
+                "sessionId": happening.session.as_ref().map(|session| session.as_str()),
+                "path": happening.path,
+                "event": happening.event,
+                "generation": happening.generation,
+                "at": happening.at.to_string(),
+            })
+        })
+        .collect();
+    json!({
+        "files": report.files,
+        "changed": report.changed,
+        "bytesRead": report.bytes_read,
+        "bytesStored": report.bytes_stored,
+        "events": events,
+        "doubts": report.doubts.iter().map(doubt_words).collect::<Vec<_>>(),
+        "failures": report.failures.iter().map(|(path, error)| json!({ "path": path, "error": error.to_string() })).collect::<Vec<_>>(),
+    })
+}
