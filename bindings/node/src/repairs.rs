@@ -1,8 +1,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
-use doctor::{Places, RepairOptions};
-use transcript::Buffer;
+use agents::claude::TranscriptFile;
+use doctor::{Clinic, Places, PutBack, RepairOptions, RepairOutcome, RepairStatus};
+use transcript::{Buffer, Status};
 
 use crate::answer::Answer;
 use crate::desk::Desk;
@@ -79,7 +80,7 @@ fn repair_all(places: Option<&Places>, paths: &[&str]) -> Vec<SessionRepairResul
     };
     let files: Vec<_> = paths.iter().map(|path| clinic.transcript_at(Path::new(path))).collect();
     let there: Vec<_> = files.iter().flatten().cloned().collect();
-    let mut outcomes = clinic.repair(&there, RepairOptions::default(), |_| {}).into_iter();
+    let mut outcomes = repair_files(&clinic, &there).into_iter();
     let mut buffer = Buffer::default();
     let mut result = |path: &&str, file: Result<_, doctor::TargetError>| {
         let depth = doctor::scan_file(Path::new(path), &mut buffer).chain_depth;
@@ -91,6 +92,46 @@ fn repair_all(places: Option<&Places>, paths: &[&str]) -> Vec<SessionRepairResul
         }
     };
     paths.iter().zip(files).map(|(path, file)| result(path, file)).collect()
+}
+
+/// Puts back what is gone, mends what is broken, and mends what came back broken.
+fn repair_files(clinic: &Clinic, files: &[TranscriptFile]) -> Vec<Result<RepairOutcome, doctor::Error>> {
+    let repair = |files: &[TranscriptFile]| clinic.repair(files, RepairOptions::default(), |_| {});
+    // Where that fails or is refused, the repair finds the same and says it.
+    let back = |file: &TranscriptFile| clinic.restore_at(file).ok()?.and_then(Result::ok);
+    let backs: Vec<Option<PutBack>> =
+        files.iter().map(|file| if file.path.exists() { None } else { back(file) }).collect();
+    let mut outcomes = repair(files);
+    for (outcome, back) in outcomes.iter_mut().zip(backs) {
+        if let (Ok(outcome), Some(back)) = (outcome, back)
+            && matches!(outcome.status, RepairStatus::AlreadyHealthy | RepairStatus::Repaired)
+        {
+            outcome.status = RepairStatus::Repaired;
+            outcome.reason = Some(format!("generation {} of the vault was put back", back.generation));
+        }
+    }
+    let mut buffer = Buffer::default();
+    let mut is_broken = |outcome: &RepairOutcome| {
+        outcome.status == RepairStatus::Repaired
+            && doctor::scan_file(&outcome.path, &mut buffer).status == Status::Corrupted
+    };
+    let (at, broken): (Vec<usize>, Vec<TranscriptFile>) = (0..)
+        .zip(files)
+        .filter(|(at, _)| outcomes.get(*at).is_some_and(|outcome| outcome.as_ref().is_ok_and(&mut is_broken)))
+        .map(|(at, file)| (at, file.clone()))
+        .unzip();
+    for (at, second) in at.into_iter().zip(repair(&broken)) {
+        let Some(slot) = outcomes.get_mut(at) else { continue };
+        let first = std::mem::replace(slot, second);
+        if let (Ok(first), Ok(second)) = (first, slot)
+            && second.status == RepairStatus::Repaired
+        {
+            // The bytes as they were before the first.
+            second.backup = first.backup.or(second.backup.take());
+            second.reason = first.reason;
+        }
+    }
+    outcomes
 }
 
 /// The error and its causes, as the program says them.

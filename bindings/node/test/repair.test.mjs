@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 
@@ -167,6 +167,21 @@ test('without a state directory nothing is changed', async (t) => {
     if (kept === undefined) delete process.env[name]
     else process.env[name] = kept
   }
+})
+
+test('a deleted conversation comes back from the vault, whole', async (t) => {
+  const world = new World(t)
+  const whole = conversation(world, 12)
+  const path = world.write(orphan(structuredClone(whole), 3), whole[0].sessionId)
+  assert.equal((await repair(path)).status, 'repaired') // which mirrors it
+  rmSync(path)
+  assert.equal((await scan(path)).status, 'missing')
+  const { status, newChainDepth, reason } = await repair(path)
+  assert.deepEqual([status, newChainDepth], ['repaired', 12], reason)
+  assert.match(reason, /of the vault was put back/)
+  assert.equal(readFileSync(path, 'utf8'), lines(whole))
+  // The beginning of its id is another path, and nobody's.
+  assert.equal((await repair(world.path(whole[0].sessionId.slice(0, 8)))).status, 'failed')
 })
 
 test('the file behind a link is mended and the link stays', async (t) => {
