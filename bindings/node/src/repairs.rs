@@ -2,7 +2,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use agents::claude::TranscriptFile;
-use doctor::{Clinic, Places, PutBack, RepairOptions, RepairOutcome, RepairStatus};
+use doctor::{Clinic, PutBack, RepairOptions, RepairOutcome, RepairStatus, Surroundings};
 use transcript::{Buffer, Status};
 
 use crate::answer::Answer;
@@ -11,7 +11,7 @@ use crate::guard::guard;
 use crate::values::{SessionRepairResult, session_id};
 
 struct Request {
-    places: Option<Places>,
+    surroundings: Option<Surroundings>,
     path: String,
     answer: Answer<SessionRepairResult>,
 }
@@ -20,19 +20,19 @@ static DESK: Desk<Request> = Desk::new("rekindle-repairs", serve);
 
 /// Repairs a file.
 pub(crate) fn ask(
-    places: Option<Places>,
+    surroundings: Option<Surroundings>,
     path: String,
     answer: Answer<SessionRepairResult>,
 ) -> napi::Result<()> {
-    DESK.ask(Request { places, path, answer })
+    DESK.ask(Request { surroundings, path, answer })
 }
 
 /// Repairs all who wait together: their old files are watched together, so that many take no longer than one.
 fn serve(waiting: &mut VecDeque<Request>) {
     let round = next_round(waiting);
-    let Some(places) = round.first().map(|request| request.places.clone()) else { return };
+    let Some(surroundings) = round.first().map(|request| request.surroundings.clone()) else { return };
     let paths: Vec<&str> = round.iter().map(|request| request.path.as_str()).collect();
-    let results = guard(|| repair_all(places.as_ref(), &paths));
+    let results = guard(|| repair_all(surroundings.as_ref(), &paths));
     match results {
         Ok(results) => {
             for (request, result) in round.into_iter().zip(results) {
@@ -49,11 +49,12 @@ fn serve(waiting: &mut VecDeque<Request>) {
 
 /// Takes each session once: a repair holds its session's lock until the round is over.
 fn next_round(waiting: &mut VecDeque<Request>) -> Vec<Request> {
-    let places = waiting.front().map(|request| request.places.clone());
+    let surroundings = waiting.front().map(|request| request.surroundings.clone());
     let mut sessions = HashSet::new();
     let (mut round, mut later) = (Vec::new(), VecDeque::new());
     for request in waiting.drain(..) {
-        if Some(&request.places) == places.as_ref() && sessions.insert(session_id(&request.path)) {
+        if Some(&request.surroundings) == surroundings.as_ref() && sessions.insert(session_id(&request.path))
+        {
             round.push(request);
         } else {
             later.push_back(request);
@@ -63,15 +64,15 @@ fn next_round(waiting: &mut VecDeque<Request>) -> Vec<Request> {
     round
 }
 
-fn repair_all(places: Option<&Places>, paths: &[&str]) -> Vec<SessionRepairResult> {
+fn repair_all(surroundings: Option<&Surroundings>, paths: &[&str]) -> Vec<SessionRepairResult> {
     let fail_all = |reason: String| {
         paths.iter().map(|path| SessionRepairResult::failed(path, reason.clone(), 0)).collect::<Vec<_>>()
     };
-    let Some(places) = places else {
+    let Some(surroundings) = surroundings else {
         return fail_all("there is no home directory; set HOME, or REKINDLE_STATE_DIR".to_owned());
     };
-    let clinic = match places.config().map_err(anyhow::Error::from) {
-        Ok(config) => places.clinic(&config).map_err(anyhow::Error::from),
+    let clinic = match surroundings.config().map_err(anyhow::Error::from) {
+        Ok(config) => surroundings.clinic(&config).map_err(anyhow::Error::from),
         Err(error) => Err(error),
     };
     let clinic = match clinic {

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use doctor::{Clinic, Places, Survey};
+use doctor::{Clinic, Surroundings, Survey};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use transcript::Buffer;
@@ -14,7 +14,7 @@ use crate::values::SessionScanResult;
 type Results = Result<Vec<SessionScanResult>, String>;
 
 struct Request {
-    places: Option<Places>,
+    surroundings: Option<Surroundings>,
     paths: Vec<String>,
     answer: Box<dyn FnOnce(Results) + Send>,
 }
@@ -23,19 +23,19 @@ static DESK: Desk<Request> = Desk::new("rekindle-scans", serve);
 
 /// Scans some files, and hands the results over on a thread of our own.
 pub(crate) fn ask(
-    places: Option<Places>,
+    surroundings: Option<Surroundings>,
     paths: Vec<String>,
     answer: impl FnOnce(Results) + Send + 'static,
 ) -> napi::Result<()> {
-    DESK.ask(Request { places, paths, answer: Box::new(answer) })
+    DESK.ask(Request { surroundings, paths, answer: Box::new(answer) })
 }
 
 /// Looks around once for all who wait: a thousand scans must not read the process table a thousand times.
 fn serve(waiting: &mut VecDeque<Request>) {
-    let Some(places) = waiting.front().map(|request| request.places.clone()) else { return };
-    let same = waiting.iter().take_while(|request| request.places == places).count();
+    let Some(surroundings) = waiting.front().map(|request| request.surroundings.clone()) else { return };
+    let same = waiting.iter().take_while(|request| request.surroundings == surroundings).count();
     let round: Vec<Request> = waiting.drain(..same).collect();
-    let around = guard(|| places.as_ref().and_then(Around::look)).map(Arc::new);
+    let around = guard(|| surroundings.as_ref().and_then(Around::look)).map(Arc::new);
     for Request { paths, answer, .. } in round {
         let around = around.clone();
         let work = move || answer(around.and_then(|around| guard(|| scan_all((*around).as_ref(), &paths))));
@@ -56,8 +56,8 @@ struct Around {
 
 impl Around {
     /// `None` where the state directory or the vault cannot be used: a scan goes by the file alone then.
-    fn look(places: &Places) -> Option<Around> {
-        let clinic = places.clinic(&places.config().ok()?).ok()?;
+    fn look(surroundings: &Surroundings) -> Option<Around> {
+        let clinic = surroundings.clinic(&surroundings.config().ok()?).ok()?;
         let survey = clinic.survey().ok()?;
         Some(Around { clinic, survey })
     }

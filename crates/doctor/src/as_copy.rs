@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use agents::claude::TranscriptFile;
 use state::durable::{self, Kept};
-use transcript::{Change, Finding, repair_bytes};
+use transcript::{Change, Finding, Status, repair_bytes};
 
-use crate::{Clinic, Error};
+use crate::{Clinic, Error, Refusal, space};
 
 /// What a copy is to hold.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,7 +40,11 @@ impl Clinic {
     ///
     /// # Errors
     /// The original cannot be read or the copy not written.
-    pub fn copy(&self, file: &TranscriptFile, options: CopyOptions) -> Result<Copied, Error> {
+    pub fn copy(
+        &self,
+        file: &TranscriptFile,
+        options: CopyOptions,
+    ) -> Result<Result<Copied, Refusal>, Error> {
         let bytes = std::fs::read(&file.path).map_err(Error::read(&file.path))?;
         let meta = std::fs::metadata(&file.path).map_err(Error::read(&file.path))?;
         let name = Some(file.session.as_str());
@@ -60,9 +64,15 @@ impl Clinic {
             orphans_fixed: plans.iter().map(|plan| plan.orphans_fixed).sum(),
         };
         if options.dry_run {
-            return Ok(copied);
+            return Ok(Ok(copied));
+        }
+        if after.status != Status::Healthy {
+            return Ok(Err(Refusal::NotProven(after.status.word().to_owned())));
         }
         let folder = file.path.parent().unwrap_or(&file.path);
+        if let Err(refusal) = space::room_for(folder, mended.len() as u64) {
+            return Ok(Err(refusal));
+        }
         let (session, path) = write_copy(folder, file.session.as_str(), &mended, Kept::of(&meta))?;
         let own = |session: &SessionId| folder.join(session.as_str());
         copy_folder(&own(&file.session), &own(&session), file.session.as_str(), session.as_str())?;
@@ -72,7 +82,7 @@ impl Clinic {
             entry.with("sessionId", file.session.as_str()).with("copy", session.as_str())
         })?;
         (copied.session, copied.path) = (session, path);
-        Ok(copied)
+        Ok(Ok(copied))
     }
 }
 

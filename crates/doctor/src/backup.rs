@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use state::durable::{self, Kept};
+use state::durable;
 use transcript::Plan;
 
 use crate::Error;
@@ -64,6 +64,9 @@ pub struct RepairRecord {
     pub state: RepairState,
     /// What was wrong.
     pub classes: Vec<String>,
+    /// Whether there was no file before: a conversation that was put back.
+    #[serde(default)]
+    pub absent: bool,
 }
 
 impl RepairRecord {
@@ -72,19 +75,24 @@ impl RepairRecord {
 }
 
 impl Backup {
-    /// Copies the file as it is. The folder's name is the time, so that the newest is the last.
+    /// Copies the file as it is.
     pub(crate) fn take(
         backups: &Path,
         session: &SessionId,
         file: &Path,
         now: Timestamp,
     ) -> Result<Backup, Error> {
+        let backup = Backup::empty(backups, session, now)?;
+        durable::copy_exact(file, &backup.transcript())?;
+        Ok(backup)
+    }
+
+    /// A backup of nothing, for what was not there. The folder's name is the time, so that the newest is the last.
+    pub(crate) fn empty(backups: &Path, session: &SessionId, now: Timestamp) -> Result<Backup, Error> {
         let stamp = now.strftime("%Y%m%dT%H%M%S%.9fZ").to_string();
         let folder = backups.join(session.as_str()).join(stamp);
         durable::private_dir(&folder)?;
-        let backup = Backup { folder };
-        durable::copy_exact(file, &backup.transcript())?;
-        Ok(backup)
+        Ok(Backup { folder })
     }
 
     /// A backup that is there already.
@@ -175,9 +183,4 @@ pub(crate) fn mark(path: &Path, file: &File, size: u64) -> Result<FileMark, Erro
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file.take(size)).map_err(Error::read(path))?;
     Ok(FileMark { ino, size, blake3: hasher.finalize().to_hex().to_string() })
-}
-
-/// A backup keeps no mode but 0600, and the modification time for `undo`.
-pub(crate) fn kept(meta: &std::fs::Metadata) -> Kept {
-    Kept::of(meta)
 }

@@ -1,6 +1,6 @@
 //! Scans with everything that is known: the file, who owns it, what the vault saw happen to it, and the cache.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -10,13 +10,13 @@ use agents::{SessionId, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use state::file_cache::{Entry, FileCache, nanoseconds};
-use transcript::{Buffer, Class, Finding, Loss, Scan, Status, Transcript};
-use vault::Event;
+use transcript::{Buffer, Class, Finding, Forks, Loss, Scan, Status, Transcript};
+use vault::{Event, Key};
 
 use crate::{Clinic, Error, Target};
 
 /// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
-const CACHE_VERSION: u32 = 1;
+const CACHE_VERSION: u32 = 2;
 
 /// What is said of one conversation.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct SessionScan {
     pub findings: Vec<Finding>,
     /// Prompts a resume would lose.
     pub loss: Loss,
+    /// Where it forks, and why.
+    pub forks: Forks,
 }
 
 /// A scan of everything.
@@ -61,7 +63,7 @@ pub struct Survey {
 
 /// What the cache keeps of a scan: short, for ten thousand of them are read at every start.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known(Status, [u64; 3], [u64; 3], Vec<KnownFinding>, Option<String>);
+struct Known(Status, [u64; 3], [u64; 3], Vec<KnownFinding>, Option<String>, Option<Forks>);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KnownFinding(String, Vec<u64>, u64, String, String);
@@ -74,12 +76,13 @@ impl Known {
         });
         let loss = [scan.loss.prompts, scan.loss.older, scan.loss.newer];
         let counts = [scan.chain_depth, scan.orphan_count, scan.message_count];
-        Known(scan.status, counts, loss, findings.collect(), scan.cwd.clone())
+        let forks = (scan.forks != Forks::default()).then_some(scan.forks);
+        Known(scan.status, counts, loss, findings.collect(), scan.cwd.clone(), forks)
     }
 
     fn scan(&self, file_size: u64) -> Scan {
-        let Known(status, [chain_depth, orphan_count, message_count], [prompts, older, newer], findings, cwd) =
-            self;
+        let Known(status, counts, [prompts, older, newer], findings, cwd, forks) = self;
+        let [chain_depth, orphan_count, message_count] = counts;
         let findings = findings.iter().filter_map(|KnownFinding(id, rows, count, loses, repair)| {
             let class = Class::ALL.iter().copied().find(|class| class.id() == id)?;
             let (rows, loses, repair) = (rows.clone(), loses.clone(), repair.clone());
@@ -93,6 +96,7 @@ impl Known {
             file_size,
             findings: findings.collect(),
             loss: Loss { prompts: *prompts, older: *older, newer: *newer },
+            forks: forks.unwrap_or_default(),
             cwd: cwd.clone(),
             inner_session: None,
         }
@@ -138,16 +142,21 @@ impl Clinic {
             cache.save()?;
         }
         let Survey { live, losses } = self.survey()?;
+        let mut places = Places::default();
         let mut sessions: Vec<SessionScan> = sources
             .iter()
             .filter_map(|source| {
                 let session = source.session.clone()?;
                 let live = live.contains(session.as_str());
-                let scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
+                let mut scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
+                places.add(&source.path, &mut scan);
                 Some(assemble(session, source.path.clone(), live, scan))
             })
             .collect();
         self.add_losses(&mut sessions, None, &losses)?;
+        for scan in &mut sessions {
+            self.add_copy(scan)?;
+        }
         sessions.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ScanAll { sessions, troubles, unreadable })
     }
@@ -190,9 +199,11 @@ impl Clinic {
         buffer: &mut Buffer,
     ) -> Result<SessionScan, Error> {
         let live = survey.live.contains(file.session.as_str());
-        let scan = scan_file(&file.path, buffer);
+        let mut scan = scan_file(&file.path, buffer);
+        Places::default().add(&file.path, &mut scan);
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
         self.add_losses(&mut sessions, Some(&file.session), &survey.losses)?;
+        self.add_copy(&mut sessions[0])?;
         Ok(sessions.swap_remove(0))
     }
 
@@ -205,6 +216,27 @@ impl Clinic {
         Ok(losses.into_iter().find(|loss| loss.session.as_ref() == Some(session)).map(|loss| loss.path))
     }
 
+    /// A file of which nothing is left is not hopeless where the vault has more.
+    fn add_copy(&self, scan: &mut SessionScan) -> Result<(), Error> {
+        if !matches!(scan.status, Status::Unrecoverable | Status::Unreadable) {
+            return Ok(());
+        }
+        let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
+        if self.is_lost(&Key::new(config, Some(&scan.session)), &scan.path)? {
+            scan.status = Status::Corrupted;
+            if !scan.findings.iter().any(|finding| finding.class == Class::A6) {
+                scan.findings.push(Finding {
+                    class: Class::A6,
+                    rows: Vec::new(),
+                    count: 1,
+                    loses: "the whole conversation".to_owned(),
+                    repair: "the vault's copy is put back".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.
     fn add_losses(
         &self,
@@ -212,7 +244,7 @@ impl Clinic {
         only: Option<&SessionId>,
         losses: &[vault::Loss],
     ) -> Result<(), Error> {
-        let mut by_path: std::collections::HashMap<PathBuf, usize> =
+        let mut by_path: HashMap<PathBuf, usize> =
             sessions.iter().enumerate().map(|(at, session)| (session.path.clone(), at)).collect();
         for loss in losses {
             let Some(session) = loss.session.clone() else { continue };
@@ -292,10 +324,7 @@ fn scan_files(sources: &[&Source], progress: &(impl Fn(u64, u64) + Sync)) -> Vec
 pub fn scan_file(path: &Path, buffer: &mut Buffer) -> Scan {
     let examined = Transcript::open(path, buffer).and_then(|transcript| transcript.examine());
     match examined {
-        Ok((mut scan, _)) => {
-            add_place(path, &mut scan);
-            scan
-        }
+        Ok((scan, _)) => scan,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => unread(Status::Missing),
         Err(_) => unread(Status::Unreadable),
     }
@@ -310,23 +339,33 @@ fn unread(status: Status) -> Scan {
         file_size: 0,
         findings: Vec::new(),
         loss: Loss::default(),
+        forks: Forks::default(),
         cwd: None,
         inner_session: None,
     }
 }
 
-/// D4: the directory the conversation was held in is gone, or its transcript lies in another one's folder.
-fn add_place(path: &Path, scan: &mut Scan) {
-    let Some(cwd) = &scan.cwd else { return };
-    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-    let moved =
-        folder.is_some() && is_main(path) && slug(cwd).is_some_and(|slug| Some(slug.as_str()) != folder);
-    let gone = is_main(path) && !Path::new(cwd).exists();
-    if moved || gone {
-        let repair = if gone {
-            format!("nothing: make {cwd} again, older agents resume only from there")
-        } else {
+/// Which directories exist: not a fact about a transcript, so it is looked up anew, once for each.
+#[derive(Default)]
+struct Places(HashMap<String, bool>);
+
+impl Places {
+    /// D4: the directory the conversation was held in is gone, or its transcript lies in another one's folder.
+    fn add(&mut self, path: &Path, scan: &mut Scan) {
+        let Some(cwd) = scan.cwd.as_ref().filter(|_| is_main(path)) else { return };
+        let exists = match self.0.get(cwd) {
+            Some(exists) => *exists,
+            None => *self.0.entry(cwd.clone()).or_insert_with(|| Path::new(cwd).exists()),
+        };
+        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let moved = folder.is_some() && slug(cwd).is_some_and(|slug| Some(slug.as_str()) != folder);
+        if exists && !moved {
+            return;
+        }
+        let repair = if exists {
             format!("nothing: resume it from {cwd}, or move the file to that directory's folder")
+        } else {
+            format!("nothing: make {cwd} again, older agents resume only from there")
         };
         let loses = "nothing on newer agents; older ones do not find it".to_owned();
         scan.findings.push(Finding { class: Class::D4, rows: Vec::new(), count: 1, loses, repair });
@@ -334,7 +373,8 @@ fn add_place(path: &Path, scan: &mut Scan) {
 }
 
 fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> SessionScan {
-    let Scan { status, chain_depth, orphan_count, message_count, file_size, findings, loss, .. } = scan;
+    let Scan { status, chain_depth, orphan_count, message_count, file_size, findings, loss, forks, .. } =
+        scan;
     let mut findings = findings;
     if live {
         let repair = "nothing while it runs".to_owned();
@@ -352,6 +392,7 @@ fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> Sessio
         file_size,
         findings,
         loss,
+        forks,
     }
 }
 

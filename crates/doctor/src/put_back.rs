@@ -12,7 +12,7 @@ use state::durable::{self, Kept};
 use transcript::{Buffer, Transcript};
 use vault::{Conversation, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation};
 
-use crate::backup::Backup;
+use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::{Clinic, Error, Refusal};
 
@@ -43,11 +43,10 @@ impl Clinic {
         path: &Path,
         dry_run: bool,
     ) -> Result<Option<RepairOutcome>, Error> {
-        let lost = self.vault.losses()?.into_iter().find(|loss| {
-            loss.session.as_ref() == Some(&file.session) && (loss.path == file.path || loss.path == path)
-        });
-        let Some(loss) = lost else { return Ok(None) };
-        let Some((conversation, mirrored)) = self.mirrored(&loss.key, &loss.path)? else { return Ok(None) };
+        // The vault itself is asked, not what its last sync noticed: the loss may be a minute old.
+        let Some(config) = self.config_of(&file.path) else { return Ok(None) };
+        let key = Key::new(config, Some(&file.session));
+        let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
         let Some(best) = mirrored.best_generation().cloned() else { return Ok(None) };
         if self.lost_what(path, &conversation, &mirrored, &best)?.is_none() {
             return Ok(None);
@@ -180,12 +179,30 @@ impl Clinic {
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
             return Ok(Ok(PutBack { others: 0, generation: generation.number, backup: None, ..copied }));
         }
-        let mut backup = None;
-        if exists {
-            let taken = Backup::take(&self.vault.backups(), &session, path, Timestamp::now())?;
-            backup = Some(taken.transcript());
-        }
+        let at = Timestamp::now();
+        let backups = self.vault.backups();
+        let taken = match exists {
+            true => Backup::take(&backups, &session, path, at)?,
+            false => Backup::empty(&backups, &session, at)?,
+        };
+        let old = match exists {
+            true => mark_of(&taken.transcript())?,
+            false => FileMark { ino: 0, size: 0, blake3: String::new() },
+        };
         self.vault.restore_to(&conversation.key, &mirrored.name, Some(generation.number), path, kept)?;
+        taken.write(&RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: session.to_string(),
+            path: path.to_path_buf(),
+            at,
+            aside: crate::swap::aside(path, &session),
+            old,
+            new: mark_of(path)?,
+            state: RepairState::Done,
+            classes: Vec::new(),
+            absent: !exists,
+        })?;
+        let backup = exists.then(|| taken.transcript());
         let others = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         if let Some(source) = self.source_of(&file) {
@@ -239,6 +256,12 @@ impl Clinic {
         }
         Ok(count)
     }
+}
+
+fn mark_of(path: &Path) -> Result<FileMark, Error> {
+    let file = File::open(path).map_err(Error::read(path))?;
+    let size = file.metadata().map_err(Error::read(path))?.len();
+    backup::mark(path, &file, size)
 }
 
 fn has_rows(path: &Path) -> bool {

@@ -8,7 +8,7 @@ use agents::SessionId;
 use agents::claude::{Owner, Owners, TranscriptFile};
 use jiff::Timestamp;
 use serde::Serialize;
-use state::durable;
+use state::durable::{self, Kept};
 use state::lock::Lock;
 use transcript::{Buffer, Change, Finding, MOST_ROUNDS, Plan, Scan, Status, Transcript};
 
@@ -99,19 +99,24 @@ impl Clinic {
         mut each: impl FnMut(&RepairOutcome),
     ) -> Vec<Result<RepairOutcome, Error>> {
         let mut swaps = Vec::new();
+        let mut swapped = Vec::new();
         let mut locks = Vec::new();
         let mut outcomes = Vec::new();
-        for file in files {
+        for (at, file) in files.iter().enumerate() {
+            let before = swaps.len();
             let outcome = self.repair_one(file, options, &mut swaps, &mut locks);
             if let Ok(outcome) = &outcome {
                 each(outcome);
             }
+            if swaps.len() > before {
+                swapped.push(at);
+            }
             outcomes.push(outcome);
         }
-        if let Err(error) = swap::watch(swaps)
-            && let Some(last) = outcomes.last_mut()
-        {
-            *last = Err(error);
+        for (at, watched) in swapped.into_iter().zip(swap::watch(swaps)) {
+            if let Err(error) = watched {
+                outcomes[at] = Err(error);
+            }
         }
         for outcome in outcomes.iter().flatten().filter(|outcome| outcome.backup.is_some()) {
             // A copy that is one row behind is no reason to call a repair failed; the next sync catches up.
@@ -154,6 +159,12 @@ impl Clinic {
         }
     }
 
+    /// Held by whoever changes a conversation's file.
+    pub(crate) fn lock(&self, session: &SessionId) -> Result<Lock, Error> {
+        durable::private_dir(&self.state.locks())?;
+        Ok(Lock::acquire(&self.state.locks().join(format!("repair-{session}")), PATIENCE)?)
+    }
+
     /// Plans, round by round, into a file beside the transcript, and proves the result by scanning it.
     fn mend(&self, file: &TranscriptFile, path: &Path, options: RepairOptions) -> Result<Mended, Error> {
         let name = file.session.as_str().to_owned();
@@ -178,10 +189,12 @@ impl Clinic {
         if let Err(refusal) = self.check_room(path, meta.len(), options.dry_run) {
             return Ok(Mended::Over(Box::new(RepairOutcome::refused(file, &refusal))));
         }
-        let kept = backup::kept(&meta);
+        let kept = Kept::of(&meta);
+        // A dry run writes nothing beside the transcript.
+        let beside = if options.dry_run { self.state.cache().join("dry-run") } else { path.to_path_buf() };
         let size = before.file_size;
         let write = |plan: &Plan, source: &File, size: u64| {
-            durable::write_beside(path, kept, |out| plan.apply(source, size, out))
+            durable::write_beside(&beside, kept, |out| plan.apply(source, size, out))
         };
         let mut plans = vec![plan];
         let mut files = vec![write(&plans[0], opened.file(), size)?];
@@ -278,6 +291,7 @@ impl Clinic {
             new: new_mark,
             state: RepairState::Intent,
             classes: classes.clone(),
+            absent: false,
         };
         outcome.backup = Some(backup.transcript());
         let folder = backup.folder.clone();

@@ -94,21 +94,26 @@ impl Swapped {
     }
 }
 
-/// Watches the old files of some swaps together, until no writer can still have one open.
+/// Watches the old files of some swaps together, until no writer can still have one open. One result for each.
 #[expect(clippy::disallowed_methods, reason = "poll interval")]
-pub(crate) fn watch(mut swaps: Vec<Swapped>) -> Result<(), Error> {
+pub(crate) fn watch(swaps: Vec<Swapped>) -> Vec<Result<(), Error>> {
+    let mut watched: Vec<(Swapped, Result<(), Error>)> =
+        swaps.into_iter().map(|swap| (swap, Ok(()))).collect();
     let since = Instant::now();
-    while !swaps.is_empty() && since.elapsed() < WATCH {
-        for swap in &mut swaps {
-            swap.carry()?;
+    while !watched.is_empty() && since.elapsed() < WATCH {
+        for (swap, result) in &mut watched {
+            if result.is_ok() {
+                *result = swap.carry().map(|_| ());
+            }
         }
         std::thread::sleep(LOOK_AGAIN);
     }
-    swaps.into_iter().try_for_each(Swapped::settle)
+    watched.into_iter().map(|(swap, result)| result.and_then(|()| swap.settle())).collect()
 }
 
-/// Settles what a killed repair left beside a transcript: finishes a swap that happened, forgets one that did not.
+/// Settles what killed repairs left beside a transcript: finishes a swap that happened, forgets one that did not.
 pub(crate) fn recover(backups: &Path, path: &Path, session: &SessionId) -> Result<(), Error> {
+    sweep(path.parent().unwrap_or(path))?;
     let aside = aside(path, session);
     let Ok(old) = File::open(&aside) else { return Ok(()) };
     let ino = old.metadata().map_err(Error::read(&aside))?.ino();
@@ -118,54 +123,64 @@ pub(crate) fn recover(backups: &Path, path: &Path, session: &SessionId) -> Resul
     match unfinished {
         Some((backup, record)) if record.old.ino == ino => {
             let carried = record.old.size;
-            let swapped = Swapped { path: path.to_path_buf(), old, carried, backup, record };
-            if swapped.late_rows_are_there()? { swapped.forget_late() } else { watch(vec![swapped]) }
+            let mut swapped = Swapped { path: path.to_path_buf(), old, carried, backup, record };
+            swapped.carry_missing()?;
+            swapped.settle()
         }
-        // The new file, which never got its place, or nobody's: it holds nothing that is not elsewhere.
+        // The new file, which never got its place: all it holds was made from what is there.
         Some((_, record)) if record.new.ino == ino => Ok(durable::remove(&aside)?),
         _ => {
             let found = backups.join(session.as_str()).join(format!("found-{ino}"));
             durable::private_dir(&found)?;
+            durable::remove(&found.join("transcript"))?;
             durable::copy_exact(&aside, &found.join("transcript"))?;
             Ok(durable::remove(&aside)?)
         }
     }
 }
 
+/// Half-written files of killed repairs go after an hour: no repair takes that long, and nothing is only in them.
+const FORGOTTEN: Duration = Duration::from_secs(3_600);
+
+fn sweep(folder: &Path) -> Result<(), Error> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    for entry in std::fs::read_dir(folder).map_err(Error::read(folder))?.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        // Files beside a swap may be the only copy of an inode; those are settled, never swept.
+        let ours = name.starts_with(durable::TEMPORARY_PREFIX)
+            && !name.ends_with(".swap")
+            && !name.contains("exchange");
+        let changed = entry.metadata().ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
+        if ours && changed.is_some_and(|changed| Duration::from_secs(changed) + FORGOTTEN < now) {
+            durable::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 impl Swapped {
-    /// Whether a killed watch had carried its rows over already: then they must not come twice.
-    fn late_rows_are_there(&self) -> Result<bool, Error> {
-        let length = self.old.metadata().map_err(Error::read(&self.path))?.len();
-        if length <= self.carried {
-            return Ok(false);
-        }
-        let mut late = Vec::new();
-        let mut old = self.old.try_clone().map_err(Error::read(&self.path))?;
-        old.seek(SeekFrom::Start(self.carried)).map_err(Error::read(&self.path))?;
-        old.take(length - self.carried).read_to_end(&mut late).map_err(Error::read(&self.path))?;
+    /// After a kill: carries over the late rows that the killed watch had not yet, none of them twice.
+    fn carry_missing(&mut self) -> Result<(), Error> {
+        let read = |file: &File, from: u64| -> Result<Vec<u8>, Error> {
+            let mut file = file.try_clone().map_err(Error::read(&self.path))?;
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(from)).map_err(Error::read(&self.path))?;
+            file.read_to_end(&mut bytes).map_err(Error::read(&self.path))?;
+            Ok(bytes)
+        };
+        let late = read(&self.old, self.carried)?;
         let whole = late.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let mut after = Vec::new();
-        let mut new = File::open(&self.path).map_err(Error::read(&self.path))?;
-        let start = self.record.new.size.min(new.metadata().map_err(Error::read(&self.path))?.len());
-        new.seek(SeekFrom::Start(start)).map_err(Error::read(&self.path))?;
-        new.read_to_end(&mut after).map_err(Error::read(&self.path))?;
-        let rows = late[..whole].split_inclusive(|byte| *byte == b'\n');
+        let new = File::open(&self.path).map_err(Error::read(&self.path))?;
+        let after = read(&new, self.record.new.size)?;
         let there: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
-        let mut missing = Vec::new();
-        for row in rows {
-            if !there.contains(&row) {
-                missing.extend_from_slice(row);
-            }
-        }
+        let rows = late[..whole].split_inclusive(|byte| *byte == b'\n');
+        let missing: Vec<u8> = rows.filter(|row| !there.contains(row)).flatten().copied().collect();
         if !missing.is_empty() {
             durable::append(&self.path, &missing, Sync::Yes)?;
         }
-        Ok(true)
-    }
-
-    fn forget_late(mut self) -> Result<(), Error> {
-        self.carried = self.old.metadata().map_err(Error::read(&self.path))?.len();
-        self.settle()
+        self.carried += whole as u64;
+        Ok(())
     }
 }
 

@@ -45,7 +45,8 @@ impl Clinic {
             return Ok(None);
         };
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
-        if record.state == RepairState::Intent {
+        let _lock = if dry_run { None } else { Some(self.lock(&id)?) };
+        if record.state == RepairState::Intent && !dry_run {
             swap::recover(&self.vault.backups(), &record.path, &id)?;
         }
         self.take_back(taken, record, id, dry_run).map(Some)
@@ -80,6 +81,9 @@ impl Clinic {
         if dry_run {
             return Ok(Ok(undone));
         }
+        if record.absent {
+            return self.take_away(taken, record, undone).map(Ok);
+        }
         let mark = backup::mark(&path, &current, meta.len())?;
         let file = self.write_original(&taken, &path, &current, &record)?;
         let aside = swap::aside(&path, &session);
@@ -88,6 +92,13 @@ impl Clinic {
         durable::rename(&kept, &aside)?;
         let now = Timestamp::now();
         let before = Backup::take(&self.vault.backups(), &session, &path, now)?;
+        let modified = meta.modified().map_err(Error::read(&path))?;
+        let last_look = refuse(Owners::look(&self.configs).of(&session, &path));
+        let unchanged = swap::is_unchanged(&path, &mark, modified);
+        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
+            durable::remove(&aside)?;
+            return Ok(Err(refusal));
+        }
         let made = File::open(&aside).map_err(Error::read(&aside))?;
         let new = backup::mark(&aside, &made, made.metadata().map_err(Error::read(&aside))?.len())?;
         let step = RepairRecord {
@@ -100,11 +111,12 @@ impl Clinic {
             new,
             state: RepairState::Intent,
             classes: Vec::new(),
+            absent: false,
         };
         let folder = before.clone();
         match swap::exchange(&path, current, before, step)? {
             Err(refusal) => return Ok(Err(refusal)),
-            Ok(swapped) => swap::watch(vec![swapped])?,
+            Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
         }
         // The undoing is itself no repair to take back.
         if let Some(mut step) = folder.record() {
@@ -118,6 +130,17 @@ impl Clinic {
             entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
         })?;
         Ok(Ok(undone))
+    }
+
+    /// A conversation that had been put back where nothing was: the file goes, and stays in the backup and the vault.
+    fn take_away(&self, taken: Backup, mut record: RepairRecord, undone: Undone) -> Result<Undone, Error> {
+        durable::remove(&taken.transcript())?;
+        durable::copy_exact(&record.path, &taken.transcript())?;
+        durable::remove(&record.path)?;
+        record.state = RepairState::Undone;
+        taken.write(&record)?;
+        self.tell("undo", |entry| entry.with("sessionId", undone.session.as_str()))?;
+        Ok(undone)
     }
 
     /// The bytes from before the repair, then what came after it.

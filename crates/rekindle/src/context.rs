@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use doctor::{Clinic, Places, Target, TargetError};
+use doctor::{Clinic, Surroundings, Target, TargetError};
 use state::config::Config;
 
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 
 /// Everything a command needs.
 pub(crate) struct Context {
@@ -21,9 +22,12 @@ impl Context {
             Failure::new(Exit::Failed, "there is no home directory")
                 .hint("set HOME, or REKINDLE_STATE_DIR and REKINDLE_CONFIG")
         })?;
-        let places = Places::new(&home, |name| std::env::var_os(name));
-        let config = places.config()?;
-        let clinic = places.clinic(&config)?;
+        let around = Surroundings::new(&home, |name| std::env::var_os(name));
+        let config = around.config()?;
+        for key in &config.unknown {
+            say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
+        }
+        let clinic = around.clinic(&config)?;
         Ok(Context { clinic, config, home: Some(home) })
     }
 

@@ -35,6 +35,21 @@ impl BranchKind {
     }
 }
 
+/// Where a conversation forks, by why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Forks {
+    /// The user went back (B11): healthy.
+    pub rewind: u64,
+    /// The same prompt again: healthy.
+    pub retry: u64,
+    /// Tool calls side by side (B10): healthy.
+    pub parallel_tools: u64,
+    /// Attachments and system rows beside the chain: healthy.
+    pub metadata: u64,
+    /// Two processes at once (B7): only the user knows which one counts.
+    pub stranded: u64,
+}
+
 /// One branch, from where it leaves the live one to its end.
 #[derive(Debug, Clone)]
 pub struct Branch {
@@ -71,6 +86,43 @@ impl<S: AsSource> Transcript<S> {
             }
         }
         Ok(branches)
+    }
+
+    /// Counts the forks; `walk` is the live one.
+    pub(crate) fn forks(&self, walk: &[RowNo]) -> io::Result<Forks> {
+        let rows = &self.index.rows;
+        let main = rows
+            .iter()
+            .filter(|row| row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED))
+            .count();
+        let mut forks = Forks::default();
+        if main == walk.len() {
+            return Ok(forks); // a straight line, as nearly all are
+        }
+        let tree = Tree::new(&self.index);
+        let request = tree.request(walk);
+        let mut on_walk = RowSet::with_capacity(rows.len());
+        for no in walk {
+            on_walk.insert(*no);
+        }
+        let beside = |no: &RowNo| tree.is_main(*no) && !on_walk.contains(*no);
+        let forking = |no: &RowNo| beside(no) && on_walk.contains(tree.parent[*no as usize]);
+        for no in tree.numbers().filter(forking) {
+            if tree.row(no).kind().is_turn() && request.contains(no) {
+                forks.parallel_tools += 1;
+            } else if !tree.row(no).kind().is_turn() {
+                forks.metadata += 1;
+            }
+        }
+        for branch in self.branches()? {
+            match branch.kind {
+                BranchKind::Live => {}
+                BranchKind::Rewind => forks.rewind += 1,
+                BranchKind::Retry => forks.retry += 1,
+                BranchKind::Stranded => forks.stranded += 1,
+            }
+        }
+        Ok(forks)
     }
 
     /// How many prompts a resume reaches in a file whose links are whole.

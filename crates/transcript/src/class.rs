@@ -53,7 +53,7 @@ classes! {
     A7 "overwritten: another conversation under this name" Vault;
     A8 "malformed row: the message is not one" File;
     A9 "lone surrogate: half a character that the API refuses" File;
-    A10 "line ends: CRLF or a byte order mark" Report;
+    A10 "line ends: a byte order mark before the first row" File;
     A11 "bloat: the same row many times" File;
     A12 "bad timestamp: missing or no date" File;
     B1 "dangling parent: the row before it is not in the file" File;

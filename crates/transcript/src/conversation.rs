@@ -54,8 +54,10 @@ impl<S: AsSource> Transcript<S> {
             }
             let bytes = self.source.as_source().bytes(row.offset, row.len as usize)?;
             // What a compaction summed up is not lost: it is off the walk by design.
-            let before_compaction =
-                walk.last().is_some_and(|root| tree.row(*root).is(Flags::COMPACT_BOUNDARY) && no < *root);
+            let before_compaction = walk.last().is_some_and(|root| {
+                tree.row(*root).flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
+                    && no < *root
+            });
             let stranded = !request.contains(no) && !before_compaction;
             for (speaker, text) in self.said_in(&tree, no, &bytes) {
                 let at_ms = Some(row.time).filter(|time| *time != i64::MIN);

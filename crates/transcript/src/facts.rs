@@ -3,6 +3,8 @@
 //! Hot: a scan of everything a user has spends its time here. Nothing is allocated per row, values nobody asks
 //! for are only checked to be JSON.
 
+use std::borrow::Cow;
+
 use crate::flags::Flags;
 use crate::image::Picture;
 use crate::json::{Cursor, Str, decode, is_blank};
@@ -205,9 +207,10 @@ impl Facts {
         }
         self.flags.insert(Flags::HAS_MESSAGE);
         cursor.object(|cursor, key| {
-            match &*decode(key.raw(bytes)) {
-                "id" => self.message_id = text(cursor)?,
-                "content" => self.content(cursor, bytes)?,
+            let name = if key.escaped { decode(key.raw(bytes)) } else { Cow::Borrowed("") };
+            match if key.escaped { name.as_bytes() } else { key.raw(bytes) } {
+                b"id" => self.message_id = text(cursor)?,
+                b"content" => self.content(cursor, bytes)?,
                 _ => cursor.value()?,
             }
             Some(())
@@ -369,7 +372,7 @@ impl Facts {
 }
 
 /// Reads a value; its range if it is a string.
-#[inline]
+#[inline(always)]
 fn text(cursor: &mut Cursor<'_>) -> Option<Option<Str>> {
     if cursor.peek()? == b'"' {
         cursor.string().map(Some)

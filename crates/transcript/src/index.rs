@@ -120,13 +120,15 @@ pub(crate) struct Index {
     pub(crate) dangling: Vec<(RowNo, u128)>,
     /// The newest `last-prompt` row since the last compaction (a boundary forgets it, measured on 2.1.325).
     pub(crate) checkpoint: Option<Checkpoint>,
+    /// Whether there is a compaction's summary.
+    summaries: bool,
     /// Where the user went back to before the first prompt: the next root is no damage.
     pub(crate) emptied: Vec<RowNo>,
     /// Compaction boundaries. Nobody reads their `logicalParentUuid` (measured), so neither do we.
     pub(crate) boundaries: Vec<RowNo>,
     pub(crate) broken: Vec<BrokenLine>,
     /// Whether a byte order mark stands before the first row.
-    pub(crate) byte_order_mark: bool,
+    byte_order_mark: bool,
     /// Whether the last row is whole but its newline is missing.
     pub(crate) open_end: bool,
     /// Where the rows say they were written.
@@ -134,6 +136,8 @@ pub(crate) struct Index {
     /// The session id of the first row that has one.
     pub(crate) session: Option<String>,
     by_uuid: HashTable<RowNo>,
+    /// The last row with an id, and the id's text.
+    last_id: (RowNo, Vec<u8>),
 }
 
 impl Index {
@@ -195,11 +199,21 @@ impl Index {
         if let (ParentField::Id(id), true) = (facts.parent, uuid != 0)
             && id.start != id.end
         {
-            let id = identity(id.raw(bytes));
-            match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
-                Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
-                None => self.dangling.push((no, id)),
+            // Nearly every row follows the last one with an id: then its text is the same, and no number is needed.
+            if self.last_id.1 == id.raw(bytes) {
+                parent = self.last_id.0;
+            } else {
+                let id = identity(id.raw(bytes));
+                match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
+                    Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
+                    None => self.dangling.push((no, id)),
+                }
             }
+        }
+        if let Some(id) = facts.uuid {
+            self.last_id.0 = no;
+            self.last_id.1.clear();
+            self.last_id.1.extend_from_slice(id.raw(bytes));
         }
         let time = match facts.time {
             Time::At(millis) => millis,
@@ -228,6 +242,7 @@ impl Index {
                 self.pictures.push((no, *side));
             }
         }
+        self.summaries |= flags.contains(Flags::COMPACT_SUMMARY);
         if flags.contains(Flags::COMPACT_BOUNDARY) {
             self.boundaries.push(no);
             self.checkpoint = None;
@@ -258,6 +273,13 @@ impl Index {
 
     /// Resolves parents on the whole file: children may stand before them.
     fn link(&mut self) {
+        self.resolve();
+        if self.summaries {
+            self.boundless_summaries();
+        }
+    }
+
+    fn resolve(&mut self) {
         let with_id = self.rows.iter().filter(|row| row.uuid != 0).count();
         let mut by_uuid: HashTable<RowNo> = HashTable::with_capacity(with_id);
         let rows = &mut self.rows;
@@ -294,9 +316,38 @@ impl Index {
         }
     }
 
+    /// A compaction's summary whose boundary was lost begins a segment itself: nothing before it may come back.
+    fn boundless_summaries(&mut self) {
+        let mut before: Option<RowNo> = None; // the nearest row of the main conversation
+        for no in 0..RowNo::try_from(self.rows.len()).unwrap_or(NONE) {
+            let row = self.rows[no as usize];
+            if !row.in_tree() || row.is(Flags::SIDECHAIN) {
+                continue;
+            }
+            let bounded = before.is_some_and(|before| self.rows[before as usize].is(Flags::COMPACT_BOUNDARY));
+            if row.is(Flags::COMPACT_SUMMARY) && row.parent == NONE && !bounded {
+                self.boundaries.push(no);
+            }
+            before = Some(no);
+        }
+        self.boundaries.sort_unstable();
+    }
+
     /// The row with this id: the first, where there are several.
     pub(crate) fn find(&self, uuid: u128) -> Option<RowNo> {
         self.by_uuid.find(spread(uuid), |no| self.rows[*no as usize].uuid == uuid).copied()
+    }
+
+    /// Whether the byte order mark does harm: in files over 5 MiB 2.1.100 reads nothing behind it (measured), in
+    /// smaller ones every agent passes it over.
+    pub(crate) fn has_harmful_mark(&self) -> bool {
+        const LARGE: u64 = 5 << 20;
+        self.byte_order_mark && self.size > LARGE
+    }
+
+    /// Where the first row begins.
+    pub(crate) fn first_offset(&self) -> u64 {
+        if self.byte_order_mark { 3 } else { 0 }
     }
 
     pub(crate) fn row_at(&self, no: RowNo) -> Option<&Row> {

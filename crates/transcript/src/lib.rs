@@ -23,7 +23,7 @@ mod spoken;
 mod time;
 mod tree;
 
-pub use branches::{Branch, BranchKind};
+pub use branches::{Branch, BranchKind, Forks};
 pub use class::{Class, Recipe};
 pub use conversation::{Speaker, Utterance};
 pub use copies::rename_session;

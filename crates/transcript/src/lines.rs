@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 
 /// How much is read at once. Small enough to stay in the second-level cache between reading and scanning.
-const BLOCK: usize = 256 * 1024;
+const BLOCK: usize = 128 * 1024;
 
 /// A line without its newline.
 #[derive(Debug, Clone, Copy)]

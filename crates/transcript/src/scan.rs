@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::branches::Forks;
 use crate::class::{Class, Recipe};
 use crate::facts::Kind;
 use crate::flags::Flags;
@@ -63,6 +64,8 @@ pub struct Scan {
     pub findings: Vec<Finding>,
     /// What a resume would lose.
     pub loss: Loss,
+    /// Where it forks, and why.
+    pub forks: Forks,
     /// Where the conversation was held, by its own rows.
     pub cwd: Option<String>,
     /// The session id its rows carry.
@@ -141,16 +144,32 @@ impl<S: AsSource> Transcript<S> {
             finding.loses = loses(finding.class, loss);
         }
         let mut findings = plan.findings.clone();
+        let forks = self.forks(&shape.walk)?;
         findings.extend(self.notes());
+        if forks.stranded > 0 && branch.is_none() {
+            findings.push(Finding {
+                class: Class::B7,
+                rows: Vec::new(),
+                count: forks.stranded,
+                loses: "nothing, or all of a branch: two processes wrote at the same time".to_owned(),
+                repair: "yours to choose: see `branches`, then `repair --branch N`".to_owned(),
+            });
+        }
         findings.sort_by_key(|finding| finding.class);
         let scan = Scan {
             status: self.status(&plan),
             chain_depth: self.chain_depth(),
             orphan_count: self.orphan_count(),
-            message_count: self.index.rows.iter().filter(|row| row.uuid != 0 && !row.is(Flags::NO_UUID)).count() as u64,
+            message_count: self
+                .index
+                .rows
+                .iter()
+                .filter(|row| row.uuid != 0 && !row.is(Flags::NO_UUID))
+                .count() as u64,
             file_size: self.index.size,
             findings,
             loss,
+            forks,
             cwd: self.index.cwd.clone(),
             inner_session: self.index.session.clone(),
         };

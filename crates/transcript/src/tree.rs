@@ -127,7 +127,10 @@ impl<'a> Tree<'a> {
     pub(crate) fn is_dated(&self, no: RowNo) -> bool {
         let row = self.row(no);
         self.is_main(no)
-            || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
+            || row.kind() == Kind::Progress
+                && row.uuid != 0
+                && !row.is(Flags::SIDECHAIN)
+                && !self.gone.contains(no)
     }
 
     /// From `no` to its root; a ring ends the walk.
@@ -208,9 +211,10 @@ impl<'a> Tree<'a> {
         // A stray system row is nobody's word on where the conversation is.
         let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
         let newest = self.newest_row(spoken);
+        let turn = self.climb(named)?;
         let agree =
-            newest.is_some_and(|newest| self.descends(newest, named) || self.shares_reply(newest, named));
-        Some(if agree { self.last_descendant(named) } else { last })
+            newest.is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
+        Some(if agree { self.last_descendant(turn) } else { last })
     }
 
     /// The row a checkpoint names, where that is not on the way to `last`.
@@ -219,9 +223,28 @@ impl<'a> Tree<'a> {
         if !self.is_main(named) || self.descends(last, named) || self.shares_reply(last, named) {
             return None;
         }
-        // A system row or an attachment behind the last turn means that turn.
-        let turn = self.climb(named)?;
-        (self.climb(last) != Some(turn)).then_some(named)
+        // A system row or an attachment behind the last turn means that turn, and a call that was never answered is
+        // nothing to miss.
+        self.climb(named)?;
+        self.misses(named, last).then_some(named)
+    }
+
+    /// Whether a resume from one row misses something said on the way to another.
+    pub(crate) fn misses(&self, from: RowNo, leaf: RowNo) -> bool {
+        if self.descends(from, leaf) {
+            return false;
+        }
+        let mut reached = RowSet::with_capacity(self.parent.len());
+        let mut at = from;
+        while at != NONE && reached.insert(at) {
+            at = self.parent[at as usize];
+        }
+        self.walk(leaf).into_iter().take_while(|no| !reached.contains(*no)).any(|no| {
+            let row = self.row(no);
+            let says = row.is(Flags::SAYS) && row.kind().is_turn() && !self.is_open_call(no);
+            // Of calls side by side older agents see one anyhow; of what a reply says they must see all.
+            says && !(row.is(Flags::HAS_CALL) && self.shares_reply(from, no))
+        })
     }
 
     /// Whether two rows are parts of one reply, or results of its calls.

@@ -40,6 +40,13 @@ pub struct PruneReport {
 // ARCHITECTURE.md: pruning goes through a 7-day trash.
 const TRASH_DAYS: u64 = 7;
 
+impl PruneReport {
+    /// Whether nothing was past its time.
+    pub fn is_empty(&self) -> bool {
+        self.trashed.is_empty() && self.backups == 0 && self.erased == 0 && self.collected == 0
+    }
+}
+
 impl Vault {
     /// Moves what is past its time to the trash, and erases what has been there for a week.
     pub fn prune(&self, policy: &Policy, now: Timestamp) -> Result<PruneReport, Error> {
@@ -61,6 +68,9 @@ impl Vault {
             self.index.forget()?;
             seen::forget(self)?;
         }
+        if report.is_empty() {
+            return Ok(report);
+        }
         let entry = Entry::new(now, "vault_prune")
             .with("trashed", report.trashed.len())
             .with("backups", report.backups)
@@ -68,6 +78,17 @@ impl Vault {
             .with("collected", report.collected);
         journal.append(&entry)?;
         Ok(report)
+    }
+
+    /// What [`Vault::prune`] would move and erase.
+    pub fn prune_plan(&self, policy: &Policy, now: Timestamp) -> Result<PruneReport, Error> {
+        let due = self.states()?.into_iter().filter(|(_, state)| is_due(state, policy, now));
+        Ok(PruneReport {
+            trashed: due.map(|(key, _)| key).collect(),
+            backups: self.old_backups(policy, now)?.len(),
+            erased: self.old_trash(now)?.len(),
+            ..PruneReport::default()
+        })
     }
 
     fn prune_conversations(
@@ -112,19 +133,27 @@ impl Vault {
     }
 
     fn prune_backups(&self, policy: &Policy, now: Timestamp, report: &mut PruneReport) -> Result<(), Error> {
+        for (session, stamp) in self.old_backups(policy, now)? {
+            let path = self.backups().join(&session).join(&stamp);
+            self.trash_folder(&path, &format!("~backups~{session}~{stamp}"), now)?;
+            report.backups += 1;
+        }
+        Ok(())
+    }
+
+    fn old_backups(&self, policy: &Policy, now: Timestamp) -> Result<Vec<(String, String)>, Error> {
+        let mut old = Vec::new();
         for session in list(&self.backups())? {
-            let folder = self.backups().join(&session);
-            for stamp in list(&folder)? {
-                let path = folder.join(&stamp);
+            for stamp in list(&self.backups().join(&session))? {
+                let path = self.backups().join(&session).join(&stamp);
                 let made =
                     std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(reading(&path))?;
                 if older(made, now, policy.keep_backups) {
-                    self.trash_folder(&path, &format!("~backups~{session}~{stamp}"), now)?;
-                    report.backups += 1;
+                    old.push((session.clone(), stamp));
                 }
             }
         }
-        Ok(())
+        Ok(old)
     }
 
     fn trash_folder(&self, folder: &std::path::Path, suffix: &str, now: Timestamp) -> Result<(), Error> {
@@ -133,15 +162,19 @@ impl Vault {
     }
 
     fn empty_trash(&self, now: Timestamp, report: &mut PruneReport) -> Result<(), Error> {
-        let limit = now.as_second() - i64::try_from(TRASH_DAYS * 86_400).unwrap_or(i64::MAX);
-        for name in list(&self.trash())? {
-            let thrown = name.split_once('~').and_then(|(stamp, _)| stamp.parse::<i64>().ok());
-            if thrown.is_some_and(|thrown| thrown <= limit) {
-                durable::remove_tree(&self.trash().join(&name))?;
-                report.erased += 1;
-            }
+        for name in self.old_trash(now)? {
+            durable::remove_tree(&self.trash().join(&name))?;
+            report.erased += 1;
         }
         Ok(())
+    }
+
+    fn old_trash(&self, now: Timestamp) -> Result<Vec<String>, Error> {
+        let limit = now.as_second() - i64::try_from(TRASH_DAYS * 86_400).unwrap_or(i64::MAX);
+        let thrown = |name: &String| name.split_once('~').and_then(|(stamp, _)| stamp.parse::<i64>().ok());
+        let mut names = list(&self.trash())?;
+        names.retain(|name| thrown(name).is_some_and(|thrown| thrown <= limit));
+        Ok(names)
     }
 }
 

@@ -131,7 +131,7 @@ impl Owners {
 /// How much of a transcript's end is looked at for its newest row.
 const TAIL: u64 = 256 * 1024;
 
-/// When the newest of the last rows was written; where no row tells, when the file was.
+/// When the newest of the last rows was written; never later than the file itself, whatever a row says.
 fn newest_row_ms(path: &Path) -> Option<i64> {
     let mut file = std::fs::File::open(path).ok()?;
     let meta = file.metadata().ok()?;
@@ -140,10 +140,9 @@ fn newest_row_ms(path: &Path) -> Option<i64> {
     file.take(TAIL).read_to_end(&mut tail).ok()?;
     let rows = tail.split(|byte| *byte == b'\n').filter_map(|row| serde_json::from_slice::<Dated>(row).ok());
     let newest = rows.filter_map(|row| transcript::time_ms(&row.timestamp)).max();
-    newest.or_else(|| {
-        let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        i64::try_from(since.as_millis()).ok()
-    })
+    let changed = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let changed = i64::try_from(changed.as_millis()).ok()?;
+    Some(newest.map_or(changed, |newest| newest.min(changed)))
 }
 
 #[derive(serde::Deserialize)]

@@ -63,9 +63,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         match result {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => {
-                let invalid = is_invalid(&error);
+                if let Some(text) = invalid(&error) {
+                    return Err(Failure::new(Exit::Usage, text));
+                }
                 let failure = Failure::from(error);
-                if invalid || files.len() == 1 {
+                if files.len() == 1 {
                     return Err(failure);
                 }
                 failures.push(file.session.short().to_owned());
@@ -78,8 +80,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// A branch that does not exist is the user's mistake, not the machine's.
-fn is_invalid(error: &doctor::Error) -> bool {
-    matches!(error, doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput)
+fn invalid(error: &doctor::Error) -> Option<String> {
+    match error {
+        doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
+            Some(source.to_string())
+        }
+        _ => None,
+    }
 }
 
 fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
@@ -90,7 +97,7 @@ fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
     match (done, refused, failed) {
         (_, 0, 0) => Exit::Done,
         (0, _, 0) => Exit::Refused,
-        (0, 0, _) => Exit::Failed,
+        (0, _, _) => Exit::Failed,
         _ => Exit::Partly,
     }
 }
@@ -183,7 +190,10 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
     let mut out = Out::new();
     for file in files {
         let options = CopyOptions { last_turns: args.last, dry_run: args.dry_run };
-        let copied = context.clinic.copy(file, options)?;
+        let copied = match context.clinic.copy(file, options)? {
+            Ok(copied) => copied,
+            Err(refusal) => return Err(Failure::new(Exit::Failed, refusal.to_string())),
+        };
         if args.json {
             out.json(json!({
                 "resume_id": copied.session.as_str(),

@@ -104,6 +104,7 @@ fn losses(scan: &SessionScan) -> String {
     let worst = worst.filter(|loses| !loses.starts_with("no")).max_by_key(|loses| rank(loses));
     match worst {
         Some(loses) => loses.split(':').next().unwrap_or(loses).to_owned(),
+        None if scan.status == Status::Unreadable => "everything".to_owned(),
         None => "nothing yet".to_owned(),
     }
 }
@@ -217,6 +218,13 @@ fn session_json(scan: &SessionScan) -> Value {
         "messageCount": scan.message_count,
         "fileSize": scan.file_size,
         "findings": scan.findings,
+        "forks": {
+            "rewind": scan.forks.rewind,
+            "retry": scan.forks.retry,
+            "parallelTools": scan.forks.parallel_tools,
+            "metadata": scan.forks.metadata,
+            "stranded": scan.forks.stranded,
+        },
         "loses": { "prompts": scan.loss.prompts, "older": scan.loss.older, "newer": scan.loss.newer },
     })
 }

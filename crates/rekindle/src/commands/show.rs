@@ -110,6 +110,7 @@ fn longest_fence(text: &str) -> usize {
 
 fn json_line(utterance: &Utterance) -> String {
     serde_json::json!({
+        "schemaVersion": crate::output::SCHEMA_VERSION,
         "who": who(&utterance.speaker),
         "at": utterance.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()).map(|at| at.to_string()),
         "text": utterance.text,

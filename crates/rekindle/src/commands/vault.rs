@@ -72,6 +72,9 @@ enum Command {
     /// Let go of what is past its time, by way of a trash that keeps it a week more
     #[command(after_help = "Example: rekindle vault prune")]
     Prune {
+        /// Say what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -85,6 +88,9 @@ enum Command {
         /// Do not ask: there is no way back
         #[arg(long)]
         yes: bool,
+        /// Say what would be done, and do nothing
+        #[arg(long, conflicts_with = "yes")]
+        dry_run: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -120,8 +126,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
                 None => put_back(context, &session, *generation, *json),
             }
         }
-        Command::Prune { json } => prune(context, *json),
-        Command::Forget { session, yes, json } => forget(context, &find(context, session)?, *yes, *json),
+        Command::Prune { dry_run, json } => prune(context, *dry_run, *json),
+        Command::Forget { session, yes, dry_run, json } => {
+            forget(context, &find(context, session)?, *yes, *dry_run, *json)
+        }
         Command::Status { json } => status(context, *json),
     }
 }
@@ -497,14 +505,20 @@ pub(crate) fn prune_quietly(context: &Context) {
     }
 }
 
-fn prune(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let report = context.clinic.vault.prune(&policy(context), Timestamp::now())?;
+fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit, Failure> {
+    let (vault, now) = (&context.clinic.vault, Timestamp::now());
+    let report = if dry_run {
+        vault.prune_plan(&policy(context), now)?
+    } else {
+        vault.prune(&policy(context), now)?
+    };
     let mut out = Out::new();
     if json {
-        out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased }));
+        out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "dryRun": dry_run }));
     } else {
         out.line(&format!(
-            "{} and {} to the trash, {} erased from it",
+            "{}{} and {} to the trash, {} erased from it",
+            if dry_run { "would be: " } else { "" },
             count(report.trashed.len() as u64, "conversation", "conversations"),
             count(report.backups as u64, "backup", "backups"),
             report.erased,
@@ -513,8 +527,14 @@ fn prune(context: &Context, json: bool) -> Result<Exit, Failure> {
     out.finish()
 }
 
-fn forget(context: &Context, session: &SessionId, yes: bool, json: bool) -> Result<Exit, Failure> {
-    if !yes {
+fn forget(
+    context: &Context,
+    session: &SessionId,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+) -> Result<Exit, Failure> {
+    if !yes && !dry_run {
         return Err(Failure::new(
             Exit::Refused,
             format!("{session} would be erased from the vault for good"),
@@ -522,14 +542,18 @@ fn forget(context: &Context, session: &SessionId, yes: bool, json: bool) -> Resu
         .hint("say so with --yes; the agent's own file is not touched"));
     }
     let found = context.clinic.vault.find(session)?;
-    for conversation in &found {
+    for conversation in found.iter().filter(|_| !dry_run) {
         context.clinic.vault.forget(&conversation.key, Timestamp::now())?;
     }
     let mut out = Out::new();
     if json {
-        out.json(json!({ "sessionId": session.as_str(), "forgotten": found.len() }));
+        out.json(json!({ "sessionId": session.as_str(), "forgotten": found.len(), "dryRun": dry_run }));
     } else {
-        out.line(&format!("{}  forgotten", session.short()));
+        out.line(&format!(
+            "{}  {}",
+            session.short(),
+            if dry_run { "would be forgotten" } else { "forgotten" }
+        ));
     }
     out.finish()
 }

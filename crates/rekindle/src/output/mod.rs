@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::exit::{Exit, Failure};
 
 /// The version of everything this program prints as JSON.
-const SCHEMA_VERSION: u64 = 1;
+pub(crate) const SCHEMA_VERSION: u64 = 1;
 
 /// Standard output. A reader that goes away (`| head`) is not an error.
 pub(crate) struct Out {

@@ -51,8 +51,16 @@ impl<'a> Cursor<'a> {
         (self.peek()? == expected).then(|| self.at += 1)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn space(&mut self) {
+        // Agents write none: one look, and no loop in the hot path.
+        if self.bytes.get(self.at).is_some_and(|byte| *byte <= b' ') {
+            self.spaces();
+        }
+    }
+
+    #[cold]
+    fn spaces(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
@@ -64,18 +72,31 @@ impl<'a> Cursor<'a> {
         self.take(b'"')?;
         let start = self.at;
         let mut escaped = false;
+        // Keys, ids and words end in the first sixteen bytes; what is longer is worth a call.
+        if let Some(chunk) = self.bytes[start..].first_chunk::<16>() {
+            let hits = special(chunk);
+            self.at += if hits == 0 { 16 } else { hits.trailing_zeros() as usize };
+        }
+        if self.peek() != Some(b'"') {
+            escaped = self.rest_of_string()?;
+        }
+        let end = self.at;
+        self.at += 1;
+        Some(Str { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()?, escaped })
+    }
+
+    /// Goes on to the closing quote; whether escapes were passed.
+    fn rest_of_string(&mut self) -> Option<bool> {
+        let mut escaped = false;
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2, as just asked.
+            escaped = unsafe { self.wide_string()? };
+        }
         loop {
             self.at += plain_prefix(&self.bytes[self.at..]);
             match *self.bytes.get(self.at)? {
-                b'"' => {
-                    let end = self.at;
-                    self.at += 1;
-                    return Some(Str {
-                        start: u32::try_from(start).ok()?,
-                        end: u32::try_from(end).ok()?,
-                        escaped,
-                    });
-                }
+                b'"' => return Some(escaped),
                 b'\\' => {
                     escaped = true;
                     self.escape()?;
@@ -85,7 +106,37 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    #[inline]
+    /// Goes on in steps of 64 bytes, to the closing quote or to the last bytes of the row. Text and code have an
+    /// escape in every other step: they are met as bits of one mask, not by looking again behind each.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn wide_string(&mut self) -> Option<bool> {
+        let mut escaped = false;
+        'steps: while let Some(chunk) = self.bytes[self.at..].first_chunk::<64>() {
+            let base = self.at;
+            let mut hits = wide::specials(chunk);
+            while hits != 0 {
+                let place = hits.trailing_zeros();
+                self.at = base + place as usize;
+                match chunk[place as usize] {
+                    b'"' => return Some(escaped),
+                    b'\\' => {
+                        escaped = true;
+                        self.escape()?;
+                    }
+                    _ => return None,
+                }
+                match self.at - base {
+                    next @ 0..64 => hits &= u64::MAX << next,
+                    _ => continue 'steps,
+                }
+            }
+            self.at = base + 64;
+        }
+        Some(escaped)
+    }
+
+    #[inline(always)]
     fn escape(&mut self) -> Option<()> {
         match *self.bytes.get(self.at + 1)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
@@ -96,6 +147,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn unicode_escape(&mut self) -> Option<()> {
         let unit = hex4(self.bytes.get(self.at + 2..self.at + 6)?)?;
         self.at += 6;
@@ -326,6 +378,30 @@ fn plain_prefix(bytes: &[u8]) -> usize {
     }
     let plain = rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(rest.len());
     bytes.len() - rest.len() + plain
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use core::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
+    };
+
+    /// A bit for each byte that ends a run of plain text.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn specials(chunk: &[u8; 64]) -> u64 {
+        let half = |at: usize| {
+            // SAFETY: the load is unaligned, of 32 bytes from a reference to 64, at 0 or 32.
+            let x: __m256i = unsafe { _mm256_loadu_si256(chunk.as_ptr().add(at).cast()) };
+            let quote = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(b'"'.cast_signed()));
+            let slash = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(b'\\'.cast_signed()));
+            let control = _mm256_cmpeq_epi8(_mm256_min_epu8(x, _mm256_set1_epi8(0x1f)), x);
+            let all = _mm256_or_si256(_mm256_or_si256(quote, slash), control);
+            u64::from(_mm256_movemask_epi8(all).cast_unsigned())
+        };
+        half(0) | half(32) << 32
+    }
 }
 
 /// A bit for each byte that ends a run of plain text.

@@ -62,12 +62,24 @@ pub(crate) fn encode(text: &str) -> Vec<u8> {
 
 /// Whether a raw string is nothing but white space once decoded: the API refuses such text.
 pub(crate) fn is_blank(raw: &[u8]) -> bool {
-    match raw.first() {
-        None => true,
-        Some(b' ' | b'\\') => decode(raw).trim().is_empty(),
-        Some(byte) if byte.is_ascii() => false,
-        Some(_) => decode(raw).trim().is_empty(),
+    let mut rest = raw;
+    while let Some(&byte) = rest.first() {
+        // Nearly every text ends here, at its first character; none is decoded further than it is blank.
+        let (first, length) = match byte {
+            b'\\' => decode_escape(rest),
+            0..0x80 => (char::from(byte), 1),
+            _ => match String::from_utf8_lossy(&rest[..rest.len().min(4)]).chars().next() {
+                Some(first) => (first, first.len_utf8()),
+                None => return true,
+            },
+        };
+        // What JavaScript trims and Rust does not take for white space: the byte order mark.
+        if !first.is_whitespace() && first != '\u{feff}' {
+            return false;
+        }
+        rest = rest.get(length..).unwrap_or_default();
     }
+    true
 }
 
 /// Whether this is a UUID's text: `8-4-4-4-12` hexadecimal digits.

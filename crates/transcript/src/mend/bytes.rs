@@ -15,7 +15,7 @@ impl Mend<'_> {
             let (class, repair) = name(line);
             self.findings.add(class, row, repair);
         }
-        if index.byte_order_mark {
+        if index.has_harmful_mark() {
             self.findings.add(Class::A10, 0, "the byte order mark goes");
         }
         if index.open_end {

@@ -33,7 +33,7 @@ impl Mend<'_> {
             } else if !heard(row) || original.kind() == row.kind() && self.same_content(first, no)? {
                 self.found(Class::B6, no, "the first stays, the later copy goes aside");
                 self.drop_copy(no, Class::B6);
-            } else if !heard(original) && original.kind() == row.kind() {
+            } else if !original.is(Flags::SAYS) && row.is(Flags::SAYS) && original.kind() == row.kind() {
                 self.found(Class::B6, no, "the first gets the message that only the later copy has");
                 self.edit(first).message_of = Some(no);
                 self.drop_copy(no, Class::B6);
@@ -77,7 +77,8 @@ impl Mend<'_> {
         let parent = id_value(Some(self.tree.row(first).uuid));
         if let Some(bytes) = with_id.and_then(|bytes| set_member(&bytes, "parentUuid", &parent)) {
             self.added.entry(first).or_default().insert(0, NewRow { class: Class::B6, bytes });
-            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no) {
+            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no)
+            {
                 self.edit(child).parent.get_or_insert((Class::B6, Some(fresh)));
             }
         }

@@ -22,12 +22,14 @@ impl Mend<'_> {
     pub(super) fn finish(mut self, leaf: Option<RowNo>) -> io::Result<(Plan, Shape)> {
         let walk = leaf.map(|leaf| self.tree.walk(leaf)).unwrap_or_default();
         let mut plan = Plan { orphans_fixed: self.orphans_fixed, ..Plan::default() };
-        if self.tree.index.byte_order_mark {
+        if self.tree.index.has_harmful_mark() {
             plan.splices.push(Splice { range: 0..3, with: Vec::new() });
+            let (what, before) = ("byte order mark".to_owned(), Some("3 bytes".to_owned()));
+            plan.changes.push(Change { class: Class::A10, row: 1, what, before, after: None });
         }
         let first: Vec<u8> = self.first.iter().flat_map(|row| [&row.bytes[..], b"\n"].concat()).collect();
         if !first.is_empty() {
-            let start = if self.tree.index.byte_order_mark { 3 } else { 0 };
+            let start = self.tree.index.first_offset();
             for row in &self.first {
                 plan.changes.push(new_row_change(row.class, 0, &row.bytes));
             }
@@ -188,7 +190,8 @@ impl Mend<'_> {
         }
         if let Some(copy) = edit.message_of
             && let Ok(bytes) = self.row_bytes(copy)
-            && let Some(message) = Outline::parse(&bytes).and_then(|o| o.get("message").map(|m| m.range.clone()))
+            && let Some(message) =
+                Outline::parse(&bytes).and_then(|o| o.get("message").map(|m| m.range.clone()))
         {
             set(&mut row, Class::B6, "message", &bytes[message]);
         }

@@ -5,9 +5,8 @@ use std::io;
 
 use crate::class::Class;
 use crate::flags::Flags;
-use crate::index::{NONE, RowNo};
+use crate::index::RowNo;
 use crate::json::{Outline, encode};
-use crate::tree::RowSet;
 
 use super::row_text::id_value;
 use super::{Mend, NewRow};
@@ -70,7 +69,7 @@ impl Mend<'_> {
             if self.tree.row(no).is(Flags::COMPACT_BOUNDARY) {
                 self.found(Class::B9, no, "the compaction that never came about goes aside");
                 self.drop_row(no, Class::B9);
-            } else if self.misses(no, last) {
+            } else if self.tree.misses(no, last) {
                 self.found(Class::B8, no, "it follows the last row");
                 self.set_parent(no, Some(last), Class::B8);
             }
@@ -93,36 +92,20 @@ impl Mend<'_> {
     /// The newest row, if a resume from there misses something that the leaf reaches.
     fn newest_elsewhere(&self, leaf: RowNo) -> Option<RowNo> {
         let newest = self.tree.newest_row(|no| self.time_of(no))?;
-        self.misses(newest, leaf).then_some(newest)
-    }
-
-    /// Whether a resume from one row misses something said on the way to another.
-    fn misses(&self, from: RowNo, leaf: RowNo) -> bool {
-        if self.tree.descends(from, leaf) {
-            return false;
-        }
-        let mut reached = RowSet::with_capacity(self.tree.parent.len());
-        let mut at = from;
-        while at != NONE && reached.insert(at) {
-            at = self.tree.parent[at as usize];
-        }
-        self.tree.walk(leaf).into_iter().take_while(|no| !reached.contains(*no)).any(|no| {
-            let row = self.tree.row(no);
-            let says = row.is(Flags::SAYS) && row.kind().is_turn() && !self.tree.is_open_call(no);
-            // Of calls side by side older agents see one anyhow; of what a reply says they must see all.
-            says && !(row.is(Flags::HAS_CALL) && self.tree.shares_reply(from, no))
-        })
+        self.tree.misses(newest, leaf).then_some(newest)
     }
 
     /// Gives the few rows whose time lies ahead of the last row's the time of the row before them.
     fn lower_times(&mut self, last: RowNo) {
         let end = self.time_of(last);
-        let dated: Vec<RowNo> = self.tree.numbers().filter(|no| *no != last && self.tree.is_dated(*no)).collect();
+        let dated: Vec<RowNo> =
+            self.tree.numbers().filter(|no| *no != last && self.tree.is_dated(*no)).collect();
         let ahead = dated.iter().filter(|no| self.time_of(**no) >= end).count();
         if ahead > FEW.max(dated.len() / 8) {
             return; // then it is the last row's time that is wrong
         }
-        let mut before = dated.iter().map(|no| self.time_of(*no)).filter(|time| *time < end).min().unwrap_or(end - 1);
+        let mut before =
+            dated.iter().map(|no| self.time_of(*no)).filter(|time| *time < end).min().unwrap_or(end - 1);
         for no in dated {
             if self.time_of(no) < end {
                 before = self.time_of(no);

@@ -76,15 +76,19 @@ impl Mend<'_> {
             let row = self.tree.row(no);
             let mut earlier = self.place(no);
             // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
-            if self.tree.is_prompt(no) {
+            let asks = row.kind() == Kind::User && !row.flags.intersects(Flags::META | Flags::HAS_RESULT);
+            if asks {
                 let first = prompts.entry(id).or_insert(no);
                 let place = self.tree.parent[*first as usize];
-                if *first != no && place != NONE && self.tree.segment(place) == self.tree.segment(no) {
+                let lost = place != NONE && self.awaits_row(place);
+                if *first != no && lost && self.tree.segment(place) == self.tree.segment(no) {
                     earlier = Some(place);
                 }
             }
             let class = if in_subagents.binary_search(&id).is_ok() {
                 Class::B3
+            } else if row.is(Flags::COMPACT_SUMMARY) {
+                Class::B9
             } else if row.is(Flags::STOP_HOOK) {
                 Class::B4
             } else if earlier.is_some_and(|earlier| self.opens_segment(earlier)) {
@@ -98,6 +102,14 @@ impl Mend<'_> {
         }
     }
 
+    /// Whether something must have followed this row before the user could speak: a row was lost behind it. Behind a
+    /// finished reply nothing is missing, and a parent that is nowhere is only a wrong name.
+    fn awaits_row(&self, no: RowNo) -> bool {
+        self.tree
+            .climb(no)
+            .is_none_or(|turn| self.tree.row(turn).kind() != Kind::Assistant || self.tree.is_open_call(turn))
+    }
+
     /// Whether a row is a compaction's boundary or summary.
     fn opens_segment(&self, no: RowNo) -> bool {
         self.tree.row(no).flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
@@ -107,7 +119,9 @@ impl Mend<'_> {
     fn elided(&mut self) {
         for no in self.tree.numbers() {
             let parent = self.tree.parent[no as usize];
-            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else { continue };
+            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else {
+                continue;
+            };
             let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
             if kept || self.tree.gone.contains(parent) {
                 continue;
@@ -151,7 +165,8 @@ impl Mend<'_> {
         if !self.tree.forward {
             return self.preferred_earlier(no);
         }
-        let mut at = self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no)).unwrap_or(no);
+        let mut at =
+            self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no)).unwrap_or(no);
         let mut steps = 0..=self.tree.parent.len();
         while at != no && at != NONE && steps.next().is_some() {
             let parent = self.tree.parent[at as usize];

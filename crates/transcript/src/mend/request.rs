@@ -59,7 +59,9 @@ impl Mend<'_> {
 
     fn refused_blocks(&mut self, no: RowNo, walk: &[RowNo]) {
         let row = self.tree.row(no);
-        if !row.kind().is_turn() || row.is(Flags::API_ERROR) {
+        // A message that comes from a copy is mended in the next round, when it stands there.
+        let replaced = self.edits.get(&no).is_some_and(|edit| edit.message_of.is_some());
+        if !row.kind().is_turn() || row.is(Flags::API_ERROR) || replaced {
             return;
         }
         let checks = [

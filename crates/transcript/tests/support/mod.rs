@@ -60,7 +60,11 @@ pub fn timestamp(millis: i64) -> String {
 /// The words that rows say: `tok17.` is one.
 pub fn tokens(text: &str) -> Vec<String> {
     let ends = |rest: &str| rest.find('.').map(|end| format!("tok{}", &rest[..end]));
-    text.split("tok").skip(1).filter_map(ends).filter(|token| token[3..].bytes().all(|b| b.is_ascii_digit())).collect()
+    text.split("tok")
+        .skip(1)
+        .filter_map(ends)
+        .filter(|token| token[3..].bytes().all(|b| b.is_ascii_digit()))
+        .collect()
 }
 
 /// A file as a person reads it: kind, id, parent, time and text of each row.
@@ -69,12 +73,27 @@ pub fn show(bytes: &[u8]) -> String {
     lines
         .map(|(no, line)| match parse(line) {
             Some(row) if row.is_object() => {
-                let text = |key: &str| row[key].as_str().unwrap_or(if row[key].is_null() { "-" } else { "?" }).to_owned();
+                let text = |key: &str| {
+                    row[key].as_str().unwrap_or(if row[key].is_null() { "-" } else { "?" }).to_owned()
+                };
                 let id = |key: &str| text(key).trim_start_matches('0').chars().take(4).collect::<String>();
-                let message = if row["message"].is_null() { String::new() } else { row["message"]["content"].to_string() };
+                let message = if row["message"].is_null() {
+                    String::new()
+                } else {
+                    row["message"]["content"].to_string()
+                };
                 let side = if row["isSidechain"] == true { " side" } else { "" };
                 let time = text("timestamp").chars().skip(10).collect::<String>();
-                format!("{:3} {} {} ← {} {}{side} {} {} {message}\n", no + 1, text("type"), id("uuid"), id("parentUuid"), time, text("subtype"), text("leafUuid"))
+                format!(
+                    "{:3} {} {} ← {} {}{side} {} {} {message}\n",
+                    no + 1,
+                    text("type"),
+                    id("uuid"),
+                    id("parentUuid"),
+                    time,
+                    text("subtype"),
+                    text("leafUuid")
+                )
             }
             _ => format!("{:3} ! {}\n", no + 1, String::from_utf8_lossy(&line[..line.len().min(300)])),
         })

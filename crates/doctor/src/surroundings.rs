@@ -11,7 +11,7 @@ use crate::{Clinic, Error};
 
 /// The places that the environment names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct Surroundings {
     /// The home directory.
     pub home: PathBuf,
     /// `config.toml`.
@@ -21,15 +21,15 @@ pub struct Places {
     claude: Option<PathBuf>,
 }
 
-impl Places {
+impl Surroundings {
     /// Works them out from a home directory and the variables of an environment. Nothing is looked up.
-    pub fn new(home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Places {
+    pub fn new(home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Surroundings {
         let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         // The XDG specification: a relative path is invalid and counts as unset.
         let base = |name: &str, default: &str| {
             given(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
         };
-        Places {
+        Surroundings {
             home: home.to_path_buf(),
             config: given("REKINDLE_CONFIG")
                 .unwrap_or_else(|| base("XDG_CONFIG_HOME", ".config").join("rekindle/config.toml")),
@@ -71,9 +71,9 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
         };
-        let places = Places::new(Path::new("/home/u"), variable);
-        assert_eq!(places.config, Path::new(config));
-        assert_eq!(places.state, Path::new(state));
+        let around = Surroundings::new(Path::new("/home/u"), variable);
+        assert_eq!(around.config, Path::new(config));
+        assert_eq!(around.state, Path::new(state));
     }
 
     #[test]
