@@ -65,18 +65,15 @@ fn recalls(quick: bool) -> Result<Count> {
     Ok(Count { passed, failed: records.len() - passed })
 }
 
+/// It has no packages to install: Node alone builds and tests it.
 fn node_binding() -> Result<Count> {
-    let folder = workspace::root().join("bindings/node");
-    let npm = |arguments: &[&str]| {
-        let mut command = Command::new("npm");
-        command.args(arguments).current_dir(&folder).stdin(Stdio::null());
+    let node = |arguments: &[&str]| {
+        let mut command = Command::new("node");
+        command.args(arguments).current_dir(workspace::root()).stdin(Stdio::null());
         command
     };
-    workspace::check(&mut npm(&["install", "--no-fund", "--no-audit"]))?;
-    workspace::check(&mut npm(&["run", "build"]))?;
-    let mut tests = Command::new("node");
-    tests.args(["--test", "--test-reporter=tap"]).current_dir(&folder);
-    count(tests)
+    workspace::check(&mut node(&["bindings/node/build.mjs"]))?;
+    count(node(&["--test", "--test-reporter=tap", "bindings/node/test"]))
 }
 
 /// Runs a test program, shows what it says, and adds up its own counts. One that fails without a count is one failure.

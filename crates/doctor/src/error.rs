@@ -19,6 +19,9 @@ pub enum Error {
     /// Writing failed; nothing was changed by half.
     #[error(transparent)]
     Write(#[from] state::durable::Error),
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    State(#[from] state::StateDirError),
     /// Another repair holds the session.
     #[error("wait for another repair of this session")]
     Lock(#[from] state::lock::LockError),

@@ -1,6 +1,6 @@
 //! Scans with everything that is known: the file, who owns it, what the vault saw happen to it, and the cache.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -53,6 +53,12 @@ pub struct ScanAll {
     pub troubles: Vec<Trouble>,
     /// Configuration directories whose transcripts cannot be listed.
     pub unreadable: Vec<PathBuf>,
+}
+
+/// What is known of all conversations at one moment, to scan several of them.
+pub struct Survey {
+    live: HashSet<String>,
+    losses: Vec<vault::Loss>,
 }
 
 /// What the cache keeps of a scan: short, for ten thousand of them are read at every start.
@@ -128,15 +134,14 @@ impl Clinic {
         }
         let before = cache.len();
         if before > sources.len() {
-            let there: std::collections::HashSet<&Path> =
-                sources.iter().map(|source| &*source.path).collect();
+            let there: HashSet<&Path> = sources.iter().map(|source| &*source.path).collect();
             cache.retain(|path, _| there.contains(path));
         }
         if changed || cache.len() != before {
             state::durable::private_dir(&self.state.cache())?;
             cache.save()?;
         }
-        let live = Owners::look(&self.configs).live_sessions();
+        let Survey { live, losses } = self.survey()?;
         let mut places = Places::default();
         let mut sessions: Vec<SessionScan> = sources
             .iter()
@@ -148,7 +153,7 @@ impl Clinic {
                 Some(assemble(session, source.path.clone(), live, scan))
             })
             .collect();
-        self.add_losses(&mut sessions, None)?;
+        self.add_losses(&mut sessions, None, &losses)?;
         for scan in &mut sessions {
             self.add_copy(scan)?;
         }
@@ -167,15 +172,37 @@ impl Clinic {
                 let scan = unread(Status::Missing);
                 let mut sessions = vec![assemble(session.clone(), PathBuf::new(), false, scan)];
                 sessions[0].path = self.lost_path(session)?.unwrap_or_default();
-                self.add_losses(&mut sessions, Some(session))?;
+                self.add_losses(&mut sessions, Some(session), &self.vault.losses()?)?;
                 return Ok(sessions.swap_remove(0));
             }
         };
-        let live = Owners::look(&self.configs).live_sessions().contains(file.session.as_str());
-        let mut scan = scan_file(&file.path, &mut Buffer::default());
+        self.scan_file(file, &self.survey()?, &mut Buffer::default())
+    }
+
+    /// Looks at what runs and at what the vault saw happen.
+    ///
+    /// # Errors
+    /// The vault cannot be asked.
+    pub fn survey(&self) -> Result<Survey, Error> {
+        let losses = self.vault.losses()?;
+        Ok(Survey { live: Owners::look(&self.configs).live_sessions(), losses })
+    }
+
+    /// Scans one of several conversations anew.
+    ///
+    /// # Errors
+    /// The vault cannot be asked. A file that is missing or cannot be read is a verdict, not an error.
+    pub fn scan_file(
+        &self,
+        file: &TranscriptFile,
+        survey: &Survey,
+        buffer: &mut Buffer,
+    ) -> Result<SessionScan, Error> {
+        let live = survey.live.contains(file.session.as_str());
+        let mut scan = scan_file(&file.path, buffer);
         Places::default().add(&file.path, &mut scan);
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
-        self.add_losses(&mut sessions, Some(&file.session))?;
+        self.add_losses(&mut sessions, Some(&file.session), &survey.losses)?;
         self.add_copy(&mut sessions[0])?;
         Ok(sessions.swap_remove(0))
     }
@@ -211,10 +238,15 @@ impl Clinic {
     }
 
     /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.
-    fn add_losses(&self, sessions: &mut Vec<SessionScan>, only: Option<&SessionId>) -> Result<(), Error> {
+    fn add_losses(
+        &self,
+        sessions: &mut Vec<SessionScan>,
+        only: Option<&SessionId>,
+        losses: &[vault::Loss],
+    ) -> Result<(), Error> {
         let mut by_path: HashMap<PathBuf, usize> =
             sessions.iter().enumerate().map(|(at, session)| (session.path.clone(), at)).collect();
-        for loss in self.vault.losses()? {
+        for loss in losses {
             let Some(session) = loss.session.clone() else { continue };
             if only.is_some_and(|only| *only != session) {
                 continue;
@@ -252,7 +284,7 @@ impl Clinic {
                 }
                 None => {
                     by_path.insert(loss.path.clone(), sessions.len());
-                    let mut scan = assemble(session, loss.path, false, unread(Status::Missing));
+                    let mut scan = assemble(session, loss.path.clone(), false, unread(Status::Missing));
                     scan.findings.push(finding);
                     sessions.push(scan);
                 }
@@ -288,8 +320,8 @@ fn scan_files(sources: &[&Source], progress: &(impl Fn(u64, u64) + Sync)) -> Vec
         .collect()
 }
 
-/// The verdict on a file, also where it cannot be read.
-fn scan_file(path: &Path, buffer: &mut Buffer) -> Scan {
+/// The verdict on a file alone, also where it cannot be read.
+pub fn scan_file(path: &Path, buffer: &mut Buffer) -> Scan {
     let examined = Transcript::open(path, buffer).and_then(|transcript| transcript.examine());
     match examined {
         Ok((scan, _)) => scan,

@@ -84,12 +84,29 @@ impl Clinic {
         session: &SessionId,
         generation: Option<u32>,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        let found = self.vault.find(session)?;
-        let Some(conversation) = found.into_iter().find(|conversation| conversation.transcript().is_some())
-        else {
-            return Ok(None);
-        };
-        let Some(mirrored) = conversation.transcript().cloned() else { return Ok(None) };
+        self.restore_where(session, generation, |_| true)
+    }
+
+    /// Puts back the best generation of the conversation that was at this path.
+    ///
+    /// # Errors
+    /// The vault or the file system failed.
+    pub fn restore_at(&self, file: &TranscriptFile) -> Result<Option<Result<PutBack, Refusal>>, Error> {
+        self.restore_where(&file.session, None, |path| path == file.path)
+    }
+
+    fn restore_where(
+        &self,
+        session: &SessionId,
+        generation: Option<u32>,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
+        let found = self.vault.find(session)?.into_iter().find_map(|conversation| {
+            let mirrored = conversation.transcript()?.clone();
+            let path = conversation.config.join(&mirrored.name);
+            wanted(&path).then_some((conversation, mirrored, path))
+        });
+        let Some((conversation, mirrored, path)) = found else { return Ok(None) };
         let chosen = match generation {
             Some(number) => {
                 mirrored.generations.iter().find(|generation| generation.number == number).cloned()
@@ -97,7 +114,6 @@ impl Clinic {
             None => mirrored.best_generation().cloned(),
         };
         let Some(chosen) = chosen else { return Ok(None) };
-        let path = conversation.config.join(&mirrored.name);
         Ok(Some(self.put_back(&conversation, &mirrored, &chosen, &path)?))
     }
 

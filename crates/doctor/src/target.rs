@@ -118,29 +118,34 @@ impl Clinic {
     }
 
     fn file_target(&self, path: &Path) -> Result<Target, TargetError> {
-        let meta = match std::fs::metadata(path) {
-            Ok(meta) => meta,
+        let file = self.transcript_at(path);
+        match std::fs::metadata(path) {
+            Ok(_) => file.map(Target::File),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-                return match self.vaulted(stem) {
-                    Ok(gone) => Ok(gone),
-                    Err(_) => Err(TargetError::Unreadable { path: path.to_path_buf(), source: error }),
-                };
+                self.vaulted(stem)
+                    .map_err(|_| TargetError::Unreadable { path: path.to_path_buf(), source: error })
             }
-            Err(source) => return Err(TargetError::Unreadable { path: path.to_path_buf(), source }),
-        };
-        let what = if meta.is_dir() { "a directory" } else { "a device or pipe" };
-        if !meta.is_file() {
-            return Err(TargetError::NotATranscript { path: path.to_path_buf(), what });
+            Err(source) => Err(TargetError::Unreadable { path: path.to_path_buf(), source }),
+        }
+    }
+
+    /// The transcript that belongs at a path, also where it is gone.
+    ///
+    /// # Errors
+    /// No transcript has such a name, or something else stands there.
+    pub fn transcript_at(&self, path: &Path) -> Result<TranscriptFile, TargetError> {
+        let not = |what| TargetError::NotATranscript { path: path.to_path_buf(), what };
+        match std::fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => return Err(not("a directory")),
+            Ok(meta) if !meta.is_file() => return Err(not("a device or pipe")),
+            _ => {}
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let session = SessionId::new(stem).map_err(|_| TargetError::NotATranscript {
-            path: path.to_path_buf(),
-            what: "a file without a name",
-        })?;
+        let session = SessionId::new(stem).map_err(|_| not("a file without a name"))?;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         let config = self.config_of(&path).cloned().unwrap_or_else(|| config_around(&path));
-        Ok(Target::File(TranscriptFile { config, session, path }))
+        Ok(TranscriptFile { config, session, path })
     }
 }
 

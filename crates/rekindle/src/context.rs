@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::claude::config_dirs;
-use doctor::{Clinic, Target, TargetError};
-use etcetera::{BaseStrategy, choose_base_strategy};
-use state::StateDir;
+use doctor::{Clinic, Surroundings, Target, TargetError};
 use state::config::Config;
 
 use crate::exit::{Exit, Failure};
@@ -21,27 +18,17 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn load() -> Result<Context, Failure> {
-        let base = choose_base_strategy().map_err(|_| {
+        let home = etcetera::home_dir().map_err(|_| {
             Failure::new(Exit::Failed, "there is no home directory")
                 .hint("set HOME, or REKINDLE_STATE_DIR and REKINDLE_CONFIG")
         })?;
-        let variable =
-            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let config_path =
-            variable("REKINDLE_CONFIG").unwrap_or_else(|| base.config_dir().join("rekindle/config.toml"));
-        let config = Config::load(Some(&config_path))?;
+        let around = Surroundings::new(&home, |name| std::env::var_os(name));
+        let config = around.config()?;
         for key in &config.unknown {
-            say(&format!("rekindle: {}: {key} is no setting; it is ignored", config_path.display()));
+            say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
         }
-        let state_path = variable("REKINDLE_STATE_DIR")
-            .or_else(|| base.state_dir().map(|state| state.join("rekindle")))
-            .unwrap_or_else(|| base.home_dir().join(".local/state/rekindle"));
-        let state = StateDir::open(state_path)?;
-        let slots: Vec<PathBuf> =
-            config.slots.iter().map(|slot| expand(&slot.config_dir, base.home_dir())).collect();
-        let configs = config_dirs(variable("CLAUDE_CONFIG_DIR").as_deref(), Some(base.home_dir()), &slots);
-        let clinic = Clinic::open(state, configs)?;
-        Ok(Context { clinic, config, home: Some(base.home_dir().to_path_buf()) })
+        let clinic = around.clinic(&config)?;
+        Ok(Context { clinic, config, home: Some(home) })
     }
 
     /// What a user means by a target.
@@ -59,9 +46,4 @@ impl Context {
             None => path.display().to_string(),
         }
     }
-}
-
-/// `~/x` in the config means the home directory.
-fn expand(path: &Path, home: &Path) -> PathBuf {
-    path.strip_prefix("~").map_or_else(|_| path.to_path_buf(), |rest| home.join(rest))
 }
