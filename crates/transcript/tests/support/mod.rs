@@ -5,6 +5,7 @@ pub mod agents;
 pub mod api;
 pub mod conversation;
 pub mod damage;
+pub mod talk;
 
 use serde_json::Value;
 
