@@ -38,7 +38,8 @@ fn make(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut dice = Dice(7);
     // Sizes grow geometrically from 200 B to 20 MB, and are then scaled to the total.
-    let sizes: Vec<f64> = (0..FILES).map(|n| 200.0 * 100_000f64.powf(n as f64 / (FILES - 1) as f64)).collect();
+    let sizes: Vec<f64> =
+        (0..FILES).map(|n| 200.0 * 100_000f64.powf(n as f64 / (FILES - 1) as f64)).collect();
     let scale = TOTAL as f64 / sizes.iter().sum::<f64>();
     for (n, size) in sizes.iter().enumerate() {
         let size = ((size * scale) as usize).clamp(200, 20 << 20);
@@ -60,7 +61,12 @@ fn conversation(session: &str, size: usize, dice: &mut Dice) -> Vec<u8> {
         for step in ["user", "text", "tool", "result"] {
             count += 1;
             time += 1 + dice.roll(3_000);
-            let uuid = format!("{:08x}-{:04x}-4{:03x}-8000-{count:012x}", dice.roll(1 << 32), dice.roll(65_536), dice.roll(4096));
+            let uuid = format!(
+                "{:08x}-{:04x}-4{:03x}-8000-{count:012x}",
+                dice.roll(1 << 32),
+                dice.roll(65_536),
+                dice.roll(4096)
+            );
             let words = match step {
                 "user" => 20 + dice.roll(60),
                 "text" => 30 + dice.roll(200),
@@ -71,13 +77,31 @@ fn conversation(session: &str, size: usize, dice: &mut Dice) -> Vec<u8> {
             let (kind, message) = match step {
                 "user" => ("user", format!(r#"{{"role":"user","content":"{text}"}}"#)),
                 "text" => ("assistant", reply(count, &format!(r#"{{"type":"text","text":"{text}"}}"#))),
-                "tool" => ("assistant", reply(count, &format!(r#"{{"type":"tool_use","id":"toolu_{count}","name":"Edit","input":{{"command":"{text}"}}}}"#))),
-                _ => ("user", format!(r#"{{"role":"user","content":[{{"tool_use_id":"toolu_{}","type":"tool_result","content":"{text}"}}]}}"#, count - 1)),
+                "tool" => (
+                    "assistant",
+                    reply(
+                        count,
+                        &format!(
+                            r#"{{"type":"tool_use","id":"toolu_{count}","name":"Edit","input":{{"command":"{text}"}}}}"#
+                        ),
+                    ),
+                ),
+                _ => (
+                    "user",
+                    format!(
+                        r#"{{"role":"user","content":[{{"tool_use_id":"toolu_{}","type":"tool_result","content":"{text}"}}]}}"#,
+                        count - 1
+                    ),
+                ),
             };
             let _ = writeln!(
                 out,
                 r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/user/project","sessionId":"{session}","version":"2.1.100","gitBranch":"main","type":"{kind}","message":{message},"uuid":"{uuid}","timestamp":"2026-11-{:02}T{:02}:{:02}:{:02}.{:03}Z"}}"#,
-                1 + time / 86_400_000 % 28, time / 3_600_000 % 24, time / 60_000 % 60, time / 1_000 % 60, time % 1_000
+                1 + time / 86_400_000 % 28,
+                time / 3_600_000 % 24,
+                time / 60_000 % 60,
+                time / 1_000 % 60,
+                time % 1_000
             );
             parent = format!("\"{uuid}\"");
             if out.len() >= size && step != "tool" {
@@ -89,14 +113,19 @@ fn conversation(session: &str, size: usize, dice: &mut Dice) -> Vec<u8> {
 }
 
 fn reply(count: u64, block: &str) -> String {
-    format!(r#"{{"id":"msg_{count}","type":"message","role":"assistant","model":"m","content":[{block}],"stop_reason":null,"usage":{{"input_tokens":{count},"cache_read_input_tokens":100,"output_tokens":5}}}}"#)
+    format!(
+        r#"{{"id":"msg_{count}","type":"message","role":"assistant","model":"m","content":[{block}],"stop_reason":null,"usage":{{"input_tokens":{count},"cache_read_input_tokens":100,"output_tokens":5}}}}"#
+    )
 }
 
 /// Text with an escape every line, as source code in JSON has.
 fn prose(words: u64, code: bool, dice: &mut Dice) -> String {
     let mut out = String::new();
     for _ in 0..words {
-        out.push_str(["let value = ", "the transcript ", "returns ", "a_longer_identifier ", "foo(bar); ", "überall "][dice.roll(6) as usize]);
+        out.push_str(
+            ["let value = ", "the transcript ", "returns ", "a_longer_identifier ", "foo(bar); ", "überall "]
+                [dice.roll(6) as usize],
+        );
         if dice.roll(if code { 6 } else { 30 }) == 0 {
             out.push_str(["\\n", "\\\"", "\\n        ", "\\t"][dice.roll(4) as usize]);
         }
@@ -128,7 +157,8 @@ fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
@@ -158,7 +188,11 @@ fn scan(folder: &Path) {
         let scanned = cpu() - start;
         println!(
             "{} files, {} MB, {rows} rows, {broken} broken, {findings} findings: read {read:.3} s, scan {scanned:.3} s, {:.2} times, {:.2} GB/s; peak {} MB",
-            files.len(), size >> 20, scanned / read, size as f64 / scanned / 1e9, peak()
+            files.len(),
+            size >> 20,
+            scanned / read,
+            size as f64 / scanned / 1e9,
+            peak()
         );
     }
 }

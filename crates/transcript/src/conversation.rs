@@ -79,7 +79,7 @@ impl<S: AsSource> Transcript<S> {
         let mut said = Vec::new();
         match content.map(|content| &content.node) {
             Some(Node::String(_)) => {
-                said.extend(content.and_then(|c| c.text(bytes)).map(|text| (plain, text)))
+                said.extend(content.and_then(|c| c.text(bytes)).map(|text| (plain, text)));
             }
             Some(Node::Array(items)) => {
                 for item in items {

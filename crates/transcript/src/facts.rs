@@ -16,7 +16,7 @@ const AUTO_CONTINUE: &[u8] = b"Continue from where you left off.";
 /// What kind of row it is. New kinds appear every month: unknown ones pass through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
-pub enum Kind {
+pub(crate) enum Kind {
     User,
     Assistant,
     System,
@@ -44,12 +44,12 @@ impl Kind {
     }
 
     /// Rows that every version puts into its tree.
-    pub fn in_tree(self) -> bool {
+    pub(crate) fn in_tree(self) -> bool {
         matches!(self, Kind::User | Kind::Assistant | Kind::System | Kind::Attachment)
     }
 
     /// Rows that carry what somebody said.
-    pub fn is_turn(self) -> bool {
+    pub(crate) fn is_turn(self) -> bool {
         matches!(self, Kind::User | Kind::Assistant)
     }
 }

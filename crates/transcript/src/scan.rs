@@ -147,7 +147,12 @@ impl<S: AsSource> Transcript<S> {
             status: self.status(&plan),
             chain_depth: self.chain_depth(),
             orphan_count: self.orphan_count(),
-            message_count: self.index.rows.iter().filter(|row| row.uuid != 0 && !row.is(Flags::NO_UUID)).count() as u64,
+            message_count: self
+                .index
+                .rows
+                .iter()
+                .filter(|row| row.uuid != 0 && !row.is(Flags::NO_UUID))
+                .count() as u64,
             file_size: self.index.size,
             findings,
             loss,

@@ -127,7 +127,10 @@ impl<'a> Tree<'a> {
     pub(crate) fn is_dated(&self, no: RowNo) -> bool {
         let row = self.row(no);
         self.is_main(no)
-            || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
+            || row.kind() == Kind::Progress
+                && row.uuid != 0
+                && !row.is(Flags::SIDECHAIN)
+                && !self.gone.contains(no)
     }
 
     /// From `no` to its root; a ring ends the walk.
@@ -239,7 +242,8 @@ impl<'a> Tree<'a> {
         let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
         let newest = self.newest_row(spoken);
         let turn = self.climb(named)?;
-        let agree = newest.is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
+        let agree =
+            newest.is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
         Some(if agree { self.last_descendant(turn) } else { last })
     }
 
@@ -250,8 +254,11 @@ impl<'a> Tree<'a> {
             return None;
         }
         // A system row or an attachment behind the last turn means that turn.
+        // So does one behind the turn before a call that was never answered: nothing is lost with that.
         let turn = self.climb(named)?;
-        (self.climb(last) != Some(turn)).then_some(named)
+        let open = |no: &RowNo| !self.row(*no).kind().is_turn() || self.is_open_call(*no);
+        let end = self.walk(last).into_iter().find(|no| !open(no) || *no == turn);
+        (end != Some(turn)).then_some(named)
     }
 
     /// Whether two rows are parts of one reply, or results of its calls.

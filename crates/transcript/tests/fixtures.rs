@@ -1,4 +1,10 @@
 //! The seven fixtures of the design and its lists of unit tests for scanner and repair.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 mod support;
 
@@ -65,7 +71,9 @@ fn scanner() {
 
 #[test]
 fn repair() {
-    for (broken, orphans) in [(corrupted(20, &[2]), 1), (corrupted(100, &[50]), 1), (corrupted(100, &[3, 40, 77]), 3)] {
+    for (broken, orphans) in
+        [(corrupted(20, &[2]), 1), (corrupted(100, &[50]), 1), (corrupted(100, &[3, 40, 77]), 3)]
+    {
         let (whole, plans) = repair_bytes(&broken, Some(SESSION)).unwrap();
         assert_eq!(plans.iter().map(|plan| plan.orphans_fixed).sum::<u64>(), orphans);
         let (before, after) = (scan(&broken), scan(&whole));
@@ -135,7 +143,10 @@ fn a_parent_in_a_subagents_file() {
     put(&path, &corrupted(20, &[2]));
     let beside = folder.join(SESSION).join("subagents");
     std::fs::DirBuilder::new().recursive(true).create(&beside).unwrap();
-    put(&beside.join("agent-a1.jsonl"), format!("{}\n", json!({"type": "user", "uuid": uuid(902)})).as_bytes());
+    put(
+        &beside.join("agent-a1.jsonl"),
+        format!("{}\n", json!({"type": "user", "uuid": uuid(902)})).as_bytes(),
+    );
     let (scan, plan) = Transcript::open(&path, &mut Buffer::default()).unwrap().examine().unwrap();
     assert!(scan.findings.iter().any(|finding| finding.class == Class::B3), "{:?}", scan.findings);
     assert!(plan.changes.iter().any(|change| change.class == Class::B3 && change.what == "parentUuid"));

@@ -1,4 +1,10 @@
 //! Random damage on random conversations: what every repair must keep, whatever was broken.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 mod support;
 
@@ -51,7 +57,11 @@ fn untouched_rows_stay(before: &[u8], after: &[u8], plan: &Plan) -> Result<(), T
     let mut rest = lines(after).into_iter();
     for (line, no) in before.iter().zip(1u64..) {
         if !changed.contains(&no) {
-            prop_assert!(rest.any(|other| other == *line), "row {no} is gone: {}", String::from_utf8_lossy(line));
+            prop_assert!(
+                rest.any(|other| other == *line),
+                "row {no} is gone: {}",
+                String::from_utf8_lossy(line)
+            );
         }
     }
     Ok(())
@@ -60,7 +70,9 @@ fn untouched_rows_stay(before: &[u8], after: &[u8], plan: &Plan) -> Result<(), T
 fn is_a_tree(bytes: &[u8]) -> Result<(), TestCaseError> {
     let rows: Vec<Value> = lines(bytes).into_iter().filter_map(parse).collect();
     prop_assert_eq!(rows.len(), lines(bytes).len(), "a line is no row");
-    let in_tree = |row: &Value| matches!(row["type"].as_str(), Some("user" | "assistant" | "system" | "attachment" | "progress"));
+    let in_tree = |row: &Value| {
+        matches!(row["type"].as_str(), Some("user" | "assistant" | "system" | "attachment" | "progress"))
+    };
     let mut at: HashMap<&str, usize> = HashMap::new();
     for (no, row) in rows.iter().enumerate() {
         if let Some(id) = row["uuid"].as_str() {
@@ -83,8 +95,21 @@ fn is_a_tree(bytes: &[u8]) -> Result<(), TestCaseError> {
 fn check(conversation: &Conversation, damages: &[Damage]) -> Result<(), TestCaseError> {
     let (broken, touched) = break_file(&conversation.lines, damages);
     // Where a checkpoint and the newest time agree on another end, that is the end, whatever was written behind it.
-    let time = |kind: Kind| matches!(kind, Kind::FutureTime | Kind::PastTime | Kind::EqualTimes | Kind::BadTime | Kind::NoTime | Kind::NumberTime | Kind::NoTimes);
-    if damages.iter().any(|damage| damage.kind == Kind::Checkpoint) && damages.iter().any(|damage| time(damage.kind)) {
+    let time = |kind: Kind| {
+        matches!(
+            kind,
+            Kind::FutureTime
+                | Kind::PastTime
+                | Kind::EqualTimes
+                | Kind::BadTime
+                | Kind::NoTime
+                | Kind::NumberTime
+                | Kind::NoTimes
+        )
+    };
+    if damages.iter().any(|damage| damage.kind == Kind::Checkpoint)
+        && damages.iter().any(|damage| time(damage.kind))
+    {
         return repaired(&broken).map(drop);
     }
     // A checkpoint on a branch that was given up, where times point there too, makes that branch the live one.
@@ -106,12 +131,14 @@ fn is_mended(conversation: &Conversation, broken: &[u8], touched: &[String]) -> 
     let after: Vec<BTreeSet<String>> = AGENTS.iter().map(|agent| reached(*agent, &whole)).collect();
     for (agent, after) in AGENTS.iter().zip(&after) {
         let before = reached(*agent, broken);
-        let lost: Vec<&String> = before.intersection(&conversation.live).filter(|token| !after.contains(*token)).collect();
+        let lost: Vec<&String> =
+            before.intersection(&conversation.live).filter(|token| !after.contains(*token)).collect();
         prop_assert!(lost.is_empty(), "{agent:?} loses {lost:?}");
     }
     // What a compaction kept of the time before it only newer agents show.
     let ours = |set: &BTreeSet<String>| -> BTreeSet<String> {
-        let since = |token: &&String| conversation.live.contains(*token) || conversation.abandoned.contains(*token);
+        let since =
+            |token: &&String| conversation.live.contains(*token) || conversation.abandoned.contains(*token);
         set.iter().filter(since).cloned().collect()
     };
     for (agent, other) in AGENTS.iter().zip(&after).skip(1) {
@@ -124,7 +151,10 @@ fn is_mended(conversation: &Conversation, broken: &[u8], touched: &[String]) -> 
     }
     for agent in AGENTS {
         let rows = resume(agent, &whole);
-        prop_assert!(!rows.is_empty() || conversation.live.is_empty() || !has_turn(&whole), "{agent:?} finds nothing");
+        prop_assert!(
+            !rows.is_empty() || conversation.live.is_empty() || !has_turn(&whole),
+            "{agent:?} finds nothing"
+        );
         if agent == Agent::A {
             prop_assert_eq!(api::refusal(&rows), None);
         }
@@ -133,7 +163,10 @@ fn is_mended(conversation: &Conversation, broken: &[u8], touched: &[String]) -> 
 }
 
 fn has_turn(bytes: &[u8]) -> bool {
-    lines(bytes).into_iter().filter_map(parse).any(|row| (row["type"] == "user" || row["type"] == "assistant") && row["isSidechain"] != true)
+    lines(bytes)
+        .into_iter()
+        .filter_map(parse)
+        .any(|row| (row["type"] == "user" || row["type"] == "assistant") && row["isSidechain"] != true)
 }
 
 proptest! {

@@ -1,4 +1,10 @@
 //! Each of these was a bug that random damage found; the name says what went wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 mod support;
 
@@ -65,7 +71,10 @@ fn a_time_in_the_future_is_lowered_not_outdone() {
     let mut rows = talk("uauauauauaua");
     rows[3]["timestamp"] = json!("2099-01-01T00:00:00.000Z");
     let (whole, _) = check(&rows, &[1, 2, 3, 4, 5, 6, 12], &[]);
-    assert!(!String::from_utf8(whole).unwrap().contains("2099"), "the next turn would be older than the last");
+    assert!(
+        !String::from_utf8(whole).unwrap().contains("2099"),
+        "the next turn would be older than the last"
+    );
 }
 
 #[test]
@@ -111,7 +120,12 @@ fn a_second_result_does_not_end_the_conversation() {
 fn a_continuation_on_an_abandoned_call_goes_to_the_end() {
     let mut rows = talk("ucua");
     rows[2]["parentUuid"] = json!(uuid(1));
-    let mut on = row(9, Some(json!(uuid(2))), "user", json!({"role": "user", "content": "Continue from where you left off."}));
+    let mut on = row(
+        9,
+        Some(json!(uuid(2))),
+        "user",
+        json!({"role": "user", "content": "Continue from where you left off."}),
+    );
     on["isMeta"] = json!(true);
     rows.push(on);
     check(&rows, &[1, 3, 4], &[]);
@@ -171,7 +185,11 @@ fn a_placeholder_is_the_first_speaker() {
     let mut rows = talk("uaua");
     rows[0]["message"] = Value::Null;
     let (whole, plans) = check(&rows, &[2, 3, 4], &[]);
-    assert!(plans.iter().flat_map(|plan| &plan.changes).all(|change| change.class == Class::A8), "\n{}", show(&whole));
+    assert!(
+        plans.iter().flat_map(|plan| &plan.changes).all(|change| change.class == Class::A8),
+        "\n{}",
+        show(&whole)
+    );
 }
 
 #[test]

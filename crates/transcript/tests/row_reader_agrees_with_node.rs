@@ -1,4 +1,10 @@
 //! The row reader takes exactly what `JSON.parse(buffer.toString("utf8"))` takes, by asking Node itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -41,17 +47,93 @@ fn node(texts: &[Vec<u8>]) -> Vec<u8> {
 /// What is known to divide readers.
 fn hard_cases() -> Vec<Vec<u8>> {
     let mut cases: Vec<Vec<u8>> = [
-        "", " ", "null", "nul", "nulll", "true", "false", "tru", "0", "-0", "-", "00", "01", "1.", ".5", "1.5", "1e400", "-1e400",
-        "1e", "1e+", "1E-7", "+1", "0x10", "NaN", "Infinity", "1 2", "[]", "[1,]", "[,1]", "[1 2]", "{}", "{\"a\":1,}", "{,}",
-        "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,\"a\":2}", "{'a':1}", "\"\\ud83d\"", "\"\\ude00\\ud83d\"", "\"\\ud83d\\ude00\"",
-        "\"\\uD83D\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\x\"", "\"\\/\"", "\"\\b\\f\\n\\r\\t\"", "\"a\tb\"", "\"a\nb\"", "\"\u{7f}\"",
-        "\"\u{2028}\u{2029}\"", "\u{feff}{}", "{}\u{feff}", "\u{a0}{}", "{}\0", "\0{}", "\"\0\"", "{}{}", "{} x", "\r\n\t {} \r\n\t",
-        "\u{b}{}", "\u{c}{}", "[\"", "\"\\", "\"\\\"", "//x\n1", "/**/1", "\"\\u0000\"", "{\"\\u0061\":1}", "[[[[]]]]", "[[[[]]]", "{\"a\":{\"b\":[{}]}}",
+        "",
+        " ",
+        "null",
+        "nul",
+        "nulll",
+        "true",
+        "false",
+        "tru",
+        "0",
+        "-0",
+        "-",
+        "00",
+        "01",
+        "1.",
+        ".5",
+        "1.5",
+        "1e400",
+        "-1e400",
+        "1e",
+        "1e+",
+        "1E-7",
+        "+1",
+        "0x10",
+        "NaN",
+        "Infinity",
+        "1 2",
+        "[]",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{}",
+        "{\"a\":1,}",
+        "{,}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{a:1}",
+        "{\"a\":1,\"a\":2}",
+        "{'a':1}",
+        "\"\\ud83d\"",
+        "\"\\ude00\\ud83d\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\uD83D\"",
+        "\"\\u12\"",
+        "\"\\u12g4\"",
+        "\"\\x\"",
+        "\"\\/\"",
+        "\"\\b\\f\\n\\r\\t\"",
+        "\"a\tb\"",
+        "\"a\nb\"",
+        "\"\u{7f}\"",
+        "\"\u{2028}\u{2029}\"",
+        "\u{feff}{}",
+        "{}\u{feff}",
+        "\u{a0}{}",
+        "{}\0",
+        "\0{}",
+        "\"\0\"",
+        "{}{}",
+        "{} x",
+        "\r\n\t {} \r\n\t",
+        "\u{b}{}",
+        "\u{c}{}",
+        "[\"",
+        "\"\\",
+        "\"\\\"",
+        "//x\n1",
+        "/**/1",
+        "\"\\u0000\"",
+        "{\"\\u0061\":1}",
+        "[[[[]]]]",
+        "[[[[]]]",
+        "{\"a\":{\"b\":[{}]}}",
     ]
     .iter()
     .map(|text| text.as_bytes().to_vec())
     .collect();
-    for bytes in [&b"\"\xff\xfe\""[..], b"\"\xc3\"", b"\"\xed\xa0\x80\"", b"\"\xf0\x9f\x98\"", b"\xff", b"{\"\xff\":1}", b"{\"a\":1}\xff", b"\xef\xbb\xbf{}", b"\xef\xbb{}"] {
+    for bytes in [
+        &b"\"\xff\xfe\""[..],
+        b"\"\xc3\"",
+        b"\"\xed\xa0\x80\"",
+        b"\"\xf0\x9f\x98\"",
+        b"\xff",
+        b"{\"\xff\":1}",
+        b"{\"a\":1}\xff",
+        b"\xef\xbb\xbf{}",
+        b"\xef\xbb{}",
+    ] {
         cases.push(bytes.to_vec());
     }
     for depth in [63, 64, 65, 127, 128, 129, 1_000, 4_000] {
@@ -89,7 +171,12 @@ fn json() -> impl Strategy<Value = String> {
 
 /// A valid text with a few bytes changed, lost, doubled or moved.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let change = (0..4u8, any::<prop::sample::Index>(), any::<u8>(), prop::sample::select(&b"\"\\{}[],:\0\n\xff\xc3 e0-u"[..]));
+    let change = (
+        0..4u8,
+        any::<prop::sample::Index>(),
+        any::<u8>(),
+        prop::sample::select(&b"\"\\{}[],:\0\n\xff\xc3 e0-u"[..]),
+    );
     (json(), prop::collection::vec(change, 0..4)).prop_map(|(text, changes)| {
         let mut bytes = text.into_bytes();
         for (how, place, any, likely) in changes {
@@ -121,9 +208,18 @@ fn row_reader_agrees_with_node() {
     let answers = node(&texts);
     assert_eq!(answers.len(), texts.len());
     let valid = answers.iter().filter(|answer| **answer == b'1').count();
-    assert!(valid > 1_000 && valid < texts.len() - 1_000, "{valid} of {} are valid: the mix says too little", texts.len());
+    assert!(
+        valid > 1_000 && valid < texts.len() - 1_000,
+        "{valid} of {} are valid: the mix says too little",
+        texts.len()
+    );
     for (text, answer) in texts.iter().zip(answers) {
         let shown = String::from_utf8_lossy(&text[..text.len().min(200)]);
-        assert_eq!(transcript::json::parses(text), answer == b'1', "Node says {} to {shown:?} {text:x?}", char::from(answer));
+        assert_eq!(
+            transcript::json::parses(text),
+            answer == b'1',
+            "Node says {} to {shown:?} {text:x?}",
+            char::from(answer)
+        );
     }
 }

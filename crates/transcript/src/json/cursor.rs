@@ -383,8 +383,8 @@ fn plain_prefix(bytes: &[u8]) -> usize {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use core::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
-        _mm256_set1_epi8,
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
     };
 
     /// A bit for each byte that ends a run of plain text.

@@ -28,11 +28,10 @@ pub(crate) enum Node {
     Opaque,
 }
 
-/// A key with its value; `range` spans both.
+/// A key with its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) key: String,
-    pub(crate) range: Range<usize>,
     pub(crate) value: Outline,
 }
 
@@ -46,14 +45,9 @@ impl Outline {
         cursor.at_end().then_some(outline)
     }
 
-    /// The member that counts for `key`: the last one, as `JSON.parse` has it.
+    /// The value that counts for `key`: the last one, as `JSON.parse` has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Outline> {
-        self.member(key).map(|member| &member.value)
-    }
-
-    /// As [`Outline::get`], with the key's own range.
-    pub(crate) fn member(&self, key: &str) -> Option<&Member> {
-        self.members().iter().rev().find(|member| member.key == key)
+        self.members().iter().rev().find(|member| member.key == key).map(|member| &member.value)
     }
 
     pub(crate) fn members(&self) -> &[Member] {
@@ -103,8 +97,7 @@ fn value(cursor: &mut Cursor<'_>, bytes: &[u8], depth: usize) -> Option<Outline>
             let mut members = Vec::new();
             cursor.object(|cursor, key| {
                 let value = value(cursor, bytes, depth - 1)?;
-                let range = key.start as usize - 1..value.range.end;
-                members.push(Member { key: decode(key.raw(bytes)).into_owned(), range, value });
+                members.push(Member { key: decode(key.raw(bytes)).into_owned(), value });
                 Some(())
             })?;
             Node::Object(members)

@@ -187,7 +187,8 @@ impl Mend<'_> {
         }
         if let Some(copy) = edit.message_of
             && let Ok(bytes) = self.row_bytes(copy)
-            && let Some(message) = Outline::parse(&bytes).and_then(|o| o.get("message").map(|m| m.range.clone()))
+            && let Some(message) =
+                Outline::parse(&bytes).and_then(|o| o.get("message").map(|m| m.range.clone()))
         {
             set(&mut row, Class::B6, "message", &bytes[message]);
         }

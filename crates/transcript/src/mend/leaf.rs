@@ -117,12 +117,14 @@ impl Mend<'_> {
     /// Gives the few rows whose time lies ahead of the last row's the time of the row before them.
     fn lower_times(&mut self, last: RowNo) {
         let end = self.time_of(last);
-        let dated: Vec<RowNo> = self.tree.numbers().filter(|no| *no != last && self.tree.is_dated(*no)).collect();
+        let dated: Vec<RowNo> =
+            self.tree.numbers().filter(|no| *no != last && self.tree.is_dated(*no)).collect();
         let ahead = dated.iter().filter(|no| self.time_of(**no) >= end).count();
         if ahead > FEW.max(dated.len() / 8) {
             return; // then it is the last row's time that is wrong
         }
-        let mut before = dated.iter().map(|no| self.time_of(*no)).filter(|time| *time < end).min().unwrap_or(end - 1);
+        let mut before =
+            dated.iter().map(|no| self.time_of(*no)).filter(|time| *time < end).min().unwrap_or(end - 1);
         for no in dated {
             if self.time_of(no) < end {
                 before = self.time_of(no);

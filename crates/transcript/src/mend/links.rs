@@ -110,7 +110,9 @@ impl Mend<'_> {
     fn elided(&mut self) {
         for no in self.tree.numbers() {
             let parent = self.tree.parent[no as usize];
-            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else { continue };
+            let Some(row) = self.tree.index.row_at(parent).filter(|_| self.tree.is_dated(no)) else {
+                continue;
+            };
             let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
             if kept || self.tree.gone.contains(parent) {
                 continue;

@@ -46,7 +46,7 @@ pub(super) struct Edit {
     pub(super) leaf: Option<(Class, u128)>,
     /// The row whose message it gets: a later copy that still has one.
     pub(super) message_of: Option<RowNo>,
-    pub(super) fixes: Fixes,
+    fixes: Fixes,
     /// Rewrites of ids that other fields refer to.
     pub(super) references: bool,
 }

@@ -177,7 +177,9 @@ impl Mend<'_> {
                 calls.insert(result.id, *result);
             }
             let answers = result.role == ToolRole::ServerResult;
-            let Some(call) = calls.get(&result.id).filter(|call| answers && call.row < result.row) else { continue };
+            let Some(call) = calls.get(&result.id).filter(|call| answers && call.row < result.row) else {
+                continue;
+            };
             let (Some(upper), Some(lower)) = (places.of(call.row), places.of(result.row)) else { continue };
             if lower >= upper {
                 continue;

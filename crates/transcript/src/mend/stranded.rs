@@ -86,7 +86,8 @@ impl Mend<'_> {
         // Ids can repeat: the call it hangs on is the one it answers.
         let parent = self.tree.parent[late as usize];
         let made_by_parent = |id: u64| self.tree.index.tools_of(parent).iter().any(|tool| tool.id == id);
-        let call_of = |id: u64| Some(parent).filter(|_| made_by_parent(id)).or_else(|| self.tree.call_of(id, late));
+        let call_of =
+            |id: u64| Some(parent).filter(|_| made_by_parent(id)).or_else(|| self.tree.call_of(id, late));
         let called = results.filter_map(|result| call_of(result.id)).filter(|call| *call < late);
         let Some(call) = called.min() else { return false };
         let reply = self.tree.row(call).reply();

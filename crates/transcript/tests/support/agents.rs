@@ -48,7 +48,8 @@ impl Node {
     }
     fn has_result(&self) -> bool {
         let blocks = self.row["message"]["content"].as_array();
-        self.kind() == "user" && blocks.is_some_and(|blocks| blocks.iter().any(|b| b["type"] == "tool_result"))
+        self.kind() == "user"
+            && blocks.is_some_and(|blocks| blocks.iter().any(|b| b["type"] == "tool_result"))
     }
     /// What the row says, as tokens.
     pub fn says(&self) -> Vec<String> {
@@ -57,7 +58,9 @@ impl Node {
         }
         match &self.row["message"]["content"] {
             Value::String(said) => tokens(said),
-            Value::Array(blocks) => blocks.iter().filter_map(|b| b["text"].as_str()).flat_map(tokens).collect(),
+            Value::Array(blocks) => {
+                blocks.iter().filter_map(|b| b["text"].as_str()).flat_map(tokens).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -118,7 +121,11 @@ fn load(agent: Agent, file: &[u8]) -> Loaded {
         if !matches!(kind, "user" | "assistant" | "attachment" | "system") && kind != "progress" {
             continue;
         }
-        if agent == Agent::C && matches!(kind, "user" | "assistant") && !admitted(&row) && !it.by_uuid.contains_key(&uuid) {
+        if agent == Agent::C
+            && matches!(kind, "user" | "assistant")
+            && !admitted(&row)
+            && !it.by_uuid.contains_key(&uuid)
+        {
             bridge.insert(uuid, parent);
             continue;
         }
@@ -186,7 +193,11 @@ impl Loaded {
 
     /// Relinks what the last compaction kept, and forgets everything else before it.
     fn preserve(&mut self, agent: Agent) {
-        let Some(boundary) = (0..self.nodes.len()).rev().find(|at| self.nodes[*at].subtype() == "compact_boundary") else { return };
+        let Some(boundary) =
+            (0..self.nodes.len()).rev().find(|at| self.nodes[*at].subtype() == "compact_boundary")
+        else {
+            return;
+        };
         let metadata = self.nodes[boundary].row["compactMetadata"].clone();
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (messages, segment) = (&metadata["preservedMessages"], &metadata["preservedSegment"]);
@@ -215,7 +226,11 @@ impl Loaded {
         }
         if agent == Agent::C {
             for at in 0..self.nodes.len() {
-                let gone = self.nodes[at].parent.as_ref().and_then(|id| self.by_uuid.get(id)).is_some_and(|p| self.deleted.contains(p));
+                let gone = self.nodes[at]
+                    .parent
+                    .as_ref()
+                    .and_then(|id| self.by_uuid.get(id))
+                    .is_some_and(|p| self.deleted.contains(p));
                 if gone && self.nodes[at].is_turn() {
                     self.nodes[at].parent = Some(last.clone());
                 }
@@ -268,7 +283,9 @@ impl Loaded {
             match tips.as_slice() {
                 [] => None,
                 [tip] => Some(*tip),
-                _ => named.filter(|at| tips.contains(at) && !self.descends(last, *at)).or_else(|| self.climb(last)),
+                _ => named
+                    .filter(|at| tips.contains(at) && !self.descends(last, *at))
+                    .or_else(|| self.climb(last)),
             }
         })?;
         let node = &self.nodes[leaf];
@@ -297,8 +314,10 @@ impl Loaded {
     fn tips(&self) -> Vec<usize> {
         let all = || (0..self.nodes.len()).filter(|at| !self.deleted.contains(at));
         let parents: HashSet<&str> = all().filter_map(|at| self.nodes[at].parent.as_deref()).collect();
-        let spoken: HashSet<&str> =
-            all().filter(|at| self.nodes[*at].is_turn()).filter_map(|at| self.nodes[at].parent.as_deref()).collect();
+        let spoken: HashSet<&str> = all()
+            .filter(|at| self.nodes[*at].is_turn())
+            .filter_map(|at| self.nodes[at].parent.as_deref())
+            .collect();
         let mut tips: Vec<usize> = all()
             .filter(|at| !parents.contains(self.nodes[*at].uuid.as_str()))
             .filter_map(|at| self.climb(at))
@@ -358,9 +377,12 @@ impl Loaded {
                 .collect();
             let mut more: Vec<usize> = rows.iter().copied().filter(|n| !on.contains(n)).collect();
             more.extend((0..self.nodes.len()).filter(|n| {
-                !on.contains(n) && self.nodes[*n].has_result() && self.parent(*n).is_some_and(|p| rows.contains(&p))
+                !on.contains(n)
+                    && self.nodes[*n].has_result()
+                    && self.parent(*n).is_some_and(|p| rows.contains(&p))
             }));
-            let last = walk.iter().rev().find(|n| self.nodes[**n].reply() == Some(reply)).copied().unwrap_or(*at);
+            let last =
+                walk.iter().rev().find(|n| self.nodes[**n].reply() == Some(reply)).copied().unwrap_or(*at);
             extra.insert(last, more);
         }
         walk.iter().flat_map(|at| [vec![*at], extra.remove(at).unwrap_or_default()].concat()).collect()

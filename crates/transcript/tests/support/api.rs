@@ -14,19 +14,29 @@ pub fn refusal(rows: &[Node]) -> Option<String> {
         other => vec![serde_json::json!({"type": "bad", "was": other})],
     };
     let ids = |node: &Node, kind: &str, key: &str| -> Vec<String> {
-        blocks(node).iter().filter(|b| b["type"] == kind).filter_map(|b| b[key].as_str().map(str::to_owned)).collect()
+        blocks(node)
+            .iter()
+            .filter(|b| b["type"] == kind)
+            .filter_map(|b| b[key].as_str().map(str::to_owned))
+            .collect()
     };
-    let answered: HashSet<String> = rows.iter().flat_map(|node| ids(node, "tool_result", "tool_use_id")).collect();
-    let sent = rows.iter().filter(|node| node.is_turn() && node.row["isApiErrorMessage"] != true).filter(|node| {
-        let calls = ids(node, "tool_use", "id");
-        // Nothing but a thought, in a reply of which nothing else is left: every version drops it.
-        let thought = |node: &Node| node.kind() == "assistant" && blocks(node).iter().all(|b| b["type"] == "thinking");
-        let reply = &node.row["message"]["id"];
-        if thought(node) && !rows.iter().any(|other| !thought(other) && other.row["message"]["id"] == *reply) {
-            return false;
-        }
-        calls.is_empty() || calls.iter().any(|id| answered.contains(id))
-    });
+    let answered: HashSet<String> =
+        rows.iter().flat_map(|node| ids(node, "tool_result", "tool_use_id")).collect();
+    let sent =
+        rows.iter().filter(|node| node.is_turn() && node.row["isApiErrorMessage"] != true).filter(|node| {
+            let calls = ids(node, "tool_use", "id");
+            // Nothing but a thought, in a reply of which nothing else is left: every version drops it.
+            let thought = |node: &Node| {
+                node.kind() == "assistant" && blocks(node).iter().all(|b| b["type"] == "thinking")
+            };
+            let reply = &node.row["message"]["id"];
+            if thought(node)
+                && !rows.iter().any(|other| !thought(other) && other.row["message"]["id"] == *reply)
+            {
+                return false;
+            }
+            calls.is_empty() || calls.iter().any(|id| answered.contains(id))
+        });
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for node in sent {
         match messages.last_mut() {
@@ -43,15 +53,27 @@ pub fn refusal(rows: &[Node]) -> Option<String> {
             return Some("empty content".to_owned());
         }
         let of = |blocks: &[Value], kind: &str, key: &str| -> Vec<String> {
-            blocks.iter().filter(|b| b["type"] == kind).filter_map(|b| b[key].as_str().map(str::to_owned)).collect()
+            blocks
+                .iter()
+                .filter(|b| b["type"] == kind)
+                .filter_map(|b| b[key].as_str().map(str::to_owned))
+                .collect()
         };
         for block in said {
             match block["type"].as_str().unwrap_or_default() {
-                "text" if block["text"].as_str().is_none_or(|text| text.trim().is_empty()) => return Some(format!("empty text in {role}")),
-                "text" if block["text"].as_str().is_some_and(|text| text.contains(['\u{fffd}', '\0']) && text.contains("half")) => {
+                "text" if block["text"].as_str().is_none_or(|text| text.trim().is_empty()) => {
+                    return Some(format!("empty text in {role}"));
+                }
+                "text"
+                    if block["text"]
+                        .as_str()
+                        .is_some_and(|text| text.contains(['\u{fffd}', '\0']) && text.contains("half")) =>
+                {
                     // A mended half character and one that is still there read the same here; bytes are checked elsewhere.
                 }
-                "thinking" if block["signature"] != "QUJD" || block["thinking"] == "" => return Some("bad thinking".to_owned()),
+                "thinking" if block["signature"] != "QUJD" || block["thinking"] == "" => {
+                    return Some("bad thinking".to_owned());
+                }
                 "image" => return Some("bad image".to_owned()),
                 "tool_use" if !block["input"].is_object() => return Some("input is no object".to_owned()),
                 "bad" | "" => return Some(format!("no block: {block}")),

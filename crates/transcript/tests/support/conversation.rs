@@ -31,7 +31,15 @@ pub struct Turn {
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let turn = (0..3usize, any::<bool>(), prop::bool::weighted(0.1), any::<bool>(), 0..3usize, any::<[bool; 2]>(), any::<bool>())
+    let turn = (
+        0..3usize,
+        any::<bool>(),
+        prop::bool::weighted(0.1),
+        any::<bool>(),
+        0..3usize,
+        any::<[bool; 2]>(),
+        any::<bool>(),
+    )
         .prop_map(|(tools, parallel, killed, thinks, attachments, [system, progress], gap)| {
             Step::Turn(Turn { tools, parallel, killed, thinks, attachments, system, progress, gap })
         });
@@ -80,7 +88,16 @@ impl Conversation {
         }
         if it.turned {
             // The user went back and said nothing since: no version of the file shows that.
-            it.turn(&Turn { tools: 0, parallel: false, killed: false, thinks: false, attachments: 0, system: false, progress: false, gap: true });
+            it.turn(&Turn {
+                tools: 0,
+                parallel: false,
+                killed: false,
+                thinks: false,
+                attachments: 0,
+                system: false,
+                progress: false,
+                gap: true,
+            });
         }
         it
     }
@@ -130,7 +147,10 @@ impl Conversation {
         self.prompts.push((self.tail.clone(), Vec::new()));
         let said = self.token();
         let content = if turn.thinks { json!([{"type": "text", "text": said}]) } else { json!(said) };
-        let prompt = self.follow("user", json!({"promptId": format!("p{}", self.count), "message": {"role": "user", "content": content}}));
+        let prompt = self.follow(
+            "user",
+            json!({"promptId": format!("p{}", self.count), "message": {"role": "user", "content": content}}),
+        );
         if std::mem::take(&mut self.turned) {
             self.turning.insert(prompt);
         }
@@ -166,7 +186,13 @@ impl Conversation {
             let calls: Vec<(String, String)> = (0..turn.tools)
                 .map(|_| {
                     let id = format!("toolu_{}", self.count);
-                    (self.assistant(reply, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "x"}})), id)
+                    (
+                        self.assistant(
+                            reply,
+                            json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "x"}}),
+                        ),
+                        id,
+                    )
                 })
                 .collect();
             for (call, id) in calls.iter().rev() {
@@ -178,7 +204,10 @@ impl Conversation {
         for n in 0..turn.tools {
             let id = format!("toolu_{}", self.count);
             let reply = if n == 0 { reply.to_owned() } else { format!("msg_{}", self.count) };
-            self.assistant(&reply, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "x"}}));
+            self.assistant(
+                &reply,
+                json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "x"}}),
+            );
             if turn.progress {
                 self.follow("progress", json!({"data": {"type": "bash_progress"}}));
             }
@@ -188,7 +217,10 @@ impl Conversation {
 
     fn result(&mut self, id: &str) {
         let content = json!([{"tool_use_id": id, "type": "tool_result", "content": "done"}]);
-        self.follow("user", json!({"message": {"role": "user", "content": content}, "toolUseResult": "done"}));
+        self.follow(
+            "user",
+            json!({"message": {"role": "user", "content": content}, "toolUseResult": "done"}),
+        );
     }
 
     fn checkpoint(&mut self) {
@@ -210,7 +242,10 @@ impl Conversation {
         }
         let before = self.tail.clone();
         self.tail = None;
-        self.follow("system", json!({"subtype": "compact_boundary", "logicalParentUuid": before, "compactMetadata": metadata}));
+        self.follow(
+            "system",
+            json!({"subtype": "compact_boundary", "logicalParentUuid": before, "compactMetadata": metadata}),
+        );
         self.live.clear();
         self.abandoned.clear();
         self.prompts.clear();
@@ -221,7 +256,9 @@ impl Conversation {
 
     fn rewind(&mut self, back: usize) {
         // Going back before the first prompt makes a second root, which needs a checkpoint to be told from damage.
-        let Some(at) = self.prompts.len().checked_sub(back).filter(|at| self.prompts[*at].0.is_some()) else { return };
+        let Some(at) = self.prompts.len().checked_sub(back).filter(|at| self.prompts[*at].0.is_some()) else {
+            return;
+        };
         self.tail = self.prompts[at].0.clone();
         for (_, said) in self.prompts.drain(at..) {
             for token in said {
@@ -238,9 +275,13 @@ impl Conversation {
         for n in 0..rows {
             let (kind, message) = match n % 2 {
                 0 => ("user", json!({"role": "user", "content": "aside"})),
-                _ => ("assistant", json!({"id": format!("msg_s{}", self.count), "role": "assistant", "content": [{"type": "text", "text": "aside"}]})),
+                _ => (
+                    "assistant",
+                    json!({"id": format!("msg_s{}", self.count), "role": "assistant", "content": [{"type": "text", "text": "aside"}]}),
+                ),
             };
-            parent = Some(self.push(kind, parent.as_deref(), json!({"isSidechain": true, "message": message})));
+            parent =
+                Some(self.push(kind, parent.as_deref(), json!({"isSidechain": true, "message": message})));
         }
     }
 
@@ -248,7 +289,9 @@ impl Conversation {
         let row = match kind {
             0 => json!({"type": "mode", "mode": "plan", "sessionId": SESSION}),
             1 => json!({"type": "custom-title", "customTitle": "a title", "sessionId": SESSION}),
-            2 => json!({"type": "file-history-snapshot", "messageId": self.tail, "snapshot": {}, "isSnapshotUpdate": false}),
+            2 => {
+                json!({"type": "file-history-snapshot", "messageId": self.tail, "snapshot": {}, "isSnapshotUpdate": false})
+            }
             _ => json!({"type": "summary", "summary": "s", "leafUuid": self.tail}),
         };
         self.lines.push(Line::Row(row));

@@ -9,6 +9,7 @@ macro_rules! kinds {
     ($($kind:ident),* $(,)?) => {
         /// What is done to the file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(clippy::enum_variant_names, reason = "many are about a parent")]
         pub enum Kind { $($kind,)* }
 
         pub const KINDS: &[Kind] = &[$(Kind::$kind),*];
@@ -47,10 +48,13 @@ fn rows(lines: &[Line]) -> Vec<usize> {
 }
 
 fn turns(lines: &[Line]) -> Vec<usize> {
-    let turn = |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "user" || row["type"] == "assistant");
+    let turn =
+        |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "user" || row["type"] == "assistant");
     // A late result or a continuation of which nothing is left cannot be told from a prompt of which nothing is left.
     let late = |at: &usize| {
-        lines[*at].row().is_some_and(|row| row["message"]["content"][0]["content"] == "late" || row["isMeta"] == true)
+        lines[*at]
+            .row()
+            .is_some_and(|row| row["message"]["content"][0]["content"] == "late" || row["isMeta"] == true)
     };
     rows(lines).into_iter().filter(|at| turn(at) && !late(at)).collect()
 }
@@ -129,7 +133,9 @@ impl Damage {
                     match self.kind {
                         Kind::CopyOtherParent => row["parentUuid"] = others,
                         Kind::CopyNullParent => row["parentUuid"] = Value::Null,
-                        _ if row["message"].is_object() => row["message"]["content"] = json!([{"type": "text", "text": "a copy"}]),
+                        _ if row["message"].is_object() => {
+                            row["message"]["content"] = json!([{"type": "text", "text": "a copy"}]);
+                        }
                         _ => row["cwd"] = json!("/elsewhere"),
                     }
                 }
@@ -137,7 +143,11 @@ impl Damage {
             }
             Kind::ForeignUuid => {
                 let upper = format!("ABCDEF00-0000-4000-8000-{:012X}", self.at);
-                let name = if self.other % 2 == 0 { json!(format!("row-{}", self.at)) } else { json!(upper) };
+                let name = if self.other.is_multiple_of(2) {
+                    json!(format!("row-{}", self.at))
+                } else {
+                    json!(upper)
+                };
                 for line in lines.iter_mut() {
                     if let Line::Row(row) = line {
                         for key in ["uuid", "parentUuid", "leafUuid"] {
@@ -155,7 +165,9 @@ impl Damage {
             Kind::NumberTime => set(lines, at, "timestamp", json!(1_700_000_000)),
             Kind::FutureTime => set(lines, at, "timestamp", json!("2099-01-01T00:00:00.000Z")),
             Kind::PastTime => set(lines, at, "timestamp", json!("2001-01-01T00:00:00.000Z")),
-            Kind::EqualTimes => rows(lines).into_iter().for_each(|at| set(lines, at, "timestamp", json!(newest))),
+            Kind::EqualTimes => {
+                rows(lines).into_iter().for_each(|at| set(lines, at, "timestamp", json!(newest)));
+            }
             Kind::NoTimes => rows(lines).into_iter().for_each(|at| unset(lines, at, "timestamp")),
             Kind::NoMessage => unset(lines, turn, "message"),
             Kind::NullMessage => set(lines, turn, "message", Value::Null),
@@ -183,16 +195,29 @@ impl Damage {
             Kind::BlankText => say(lines, json!(" \n ")),
             Kind::EmptyBlock => say(lines, json!([{"type": "text", "text": ""}])),
             Kind::NoBlocks => say(lines, json!([])),
-            Kind::BadThinking => add_block(lines, "assistant", json!({"type": "thinking", "thinking": "", "signature": "QUJD"})),
+            Kind::BadThinking => add_block(
+                lines,
+                "assistant",
+                json!({"type": "thinking", "thinking": "", "signature": "QUJD"}),
+            ),
             Kind::BadImage => {
-                let source = json!({"type": "base64", "media_type": "image/png", "data": "PCFkb2N0eXBlIGh0bWw+"});
+                let source =
+                    json!({"type": "base64", "media_type": "image/png", "data": "PCFkb2N0eXBlIGh0bWw+"});
                 add_block(lines, "user", json!({"type": "image", "source": source}));
             }
-            Kind::HalfCharacter => add_block(lines, "assistant", json!({"type": "text", "text": "half HALF"})),
+            Kind::HalfCharacter => {
+                add_block(lines, "assistant", json!({"type": "text", "text": "half HALF"}));
+            }
             Kind::Nul => add_block(lines, "assistant", json!({"type": "text", "text": "zero \0"})),
-            Kind::OrphanResult => say(lines, json!([{"type": "tool_result", "tool_use_id": "toolu_none", "content": "x"}])),
+            Kind::OrphanResult => {
+                say(lines, json!([{"type": "tool_result", "tool_use_id": "toolu_none", "content": "x"}]));
+            }
             Kind::RepeatedCall => {
-                let first = lines.iter().find_map(|line| line.row().filter(|row| row["message"]["content"][0]["type"] == "tool_use").map(|row| row["message"]["content"][0]["id"].clone()));
+                let first = lines.iter().find_map(|line| {
+                    line.row()
+                        .filter(|row| row["message"]["content"][0]["type"] == "tool_use")
+                        .map(|row| row["message"]["content"][0]["id"].clone())
+                });
                 for line in lines.iter_mut().skip(at) {
                     if let (Some(first), Line::Row(row)) = (&first, line)
                         && row["message"]["content"][0]["type"] == "tool_use"
@@ -203,7 +228,9 @@ impl Damage {
                 }
             }
             Kind::LateResult => {
-                let call = lines.iter().find_map(|line| line.row().filter(|row| row["message"]["content"][0]["type"] == "tool_use").cloned())?;
+                let call = lines.iter().find_map(|line| {
+                    line.row().filter(|row| row["message"]["content"][0]["type"] == "tool_use").cloned()
+                })?;
                 let block = json!([{"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": "late"}]);
                 lines.push(Line::Row(json!({"parentUuid": call["uuid"], "isSidechain": false, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": block}, "uuid": fresh, "timestamp": newest})));
             }
@@ -215,7 +242,9 @@ impl Damage {
                 let parent = if self.kind == Kind::StraySystem { Value::Null } else { own };
                 lines.push(Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "system", "subtype": "informational", "content": "x", "sessionId": SESSION, "uuid": fresh, "timestamp": newest})));
             }
-            Kind::Checkpoint => lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION}))),
+            Kind::Checkpoint => {
+                lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION})));
+            }
             Kind::LastIsSidechain => {
                 lines.push(Line::Row(json!({"parentUuid": null, "isSidechain": true, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": "aside"}, "uuid": fresh, "timestamp": newest})));
             }
@@ -249,8 +278,12 @@ impl Damage {
                     lines[at] = Line::Raw([lines[at].bytes(), next].concat());
                 }
             }
-            Kind::NulBefore => lines[at] = Line::Raw([vec![0; 1 + self.other % 9], lines[at].bytes()].concat()),
-            Kind::NulAfter => lines[at] = Line::Raw([lines[at].bytes(), vec![0; 1 + self.other % 9]].concat()),
+            Kind::NulBefore => {
+                lines[at] = Line::Raw([vec![0; 1 + self.other % 9], lines[at].bytes()].concat());
+            }
+            Kind::NulAfter => {
+                lines[at] = Line::Raw([lines[at].bytes(), vec![0; 1 + self.other % 9]].concat());
+            }
             Kind::NulLine => lines.insert(at, Line::Raw(vec![0; 4096])),
             Kind::NullLine => lines.insert(at, Line::Raw(b"null".to_vec())),
             Kind::Garbage => lines.insert(at, Line::Raw(b"[2026] \xff\xfe something".to_vec())),

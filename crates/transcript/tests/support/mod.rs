@@ -1,5 +1,6 @@
 //! What the tests share: conversations to break, ways to break them, and how agents read the result.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` values are made where they are passed")]
 
 pub mod agents;
 pub mod api;
@@ -61,7 +62,11 @@ pub fn timestamp(millis: i64) -> String {
 /// The words that rows say: `tok17.` is one.
 pub fn tokens(text: &str) -> Vec<String> {
     let ends = |rest: &str| rest.find('.').map(|end| format!("tok{}", &rest[..end]));
-    text.split("tok").skip(1).filter_map(ends).filter(|token| token[3..].bytes().all(|b| b.is_ascii_digit())).collect()
+    text.split("tok")
+        .skip(1)
+        .filter_map(ends)
+        .filter(|token| token[3..].bytes().all(|b| b.is_ascii_digit()))
+        .collect()
 }
 
 /// A file as a person reads it: kind, id, parent, time and text of each row.
@@ -70,12 +75,27 @@ pub fn show(bytes: &[u8]) -> String {
     lines
         .map(|(no, line)| match parse(line) {
             Some(row) if row.is_object() => {
-                let text = |key: &str| row[key].as_str().unwrap_or(if row[key].is_null() { "-" } else { "?" }).to_owned();
+                let text = |key: &str| {
+                    row[key].as_str().unwrap_or(if row[key].is_null() { "-" } else { "?" }).to_owned()
+                };
                 let id = |key: &str| text(key).trim_start_matches('0').chars().take(4).collect::<String>();
-                let message = if row["message"].is_null() { String::new() } else { row["message"]["content"].to_string() };
+                let message = if row["message"].is_null() {
+                    String::new()
+                } else {
+                    row["message"]["content"].to_string()
+                };
                 let side = if row["isSidechain"] == true { " side" } else { "" };
                 let time = text("timestamp").chars().skip(10).collect::<String>();
-                format!("{:3} {} {} ← {} {}{side} {} {} {message}\n", no + 1, text("type"), id("uuid"), id("parentUuid"), time, text("subtype"), text("leafUuid"))
+                format!(
+                    "{:3} {} {} ← {} {}{side} {} {} {message}\n",
+                    no + 1,
+                    text("type"),
+                    id("uuid"),
+                    id("parentUuid"),
+                    time,
+                    text("subtype"),
+                    text("leafUuid")
+                )
             }
             _ => format!("{:3} ! {}\n", no + 1, String::from_utf8_lossy(&line[..line.len().min(300)])),
         })

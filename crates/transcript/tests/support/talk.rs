@@ -11,8 +11,17 @@ pub fn talk(kinds: &str) -> Vec<Value> {
         let parent = rows.last().map(|row| row["uuid"].clone());
         let (kind, message) = match kind {
             'u' => ("user", json!({"role": "user", "content": format!("tok{n}.")})),
-            'c' => ("assistant", reply(n, json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": {}}))),
-            'r' => ("user", json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("toolu_{}", n - 1), "content": "done"}]})),
+            'c' => (
+                "assistant",
+                reply(
+                    n,
+                    json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": {}}),
+                ),
+            ),
+            'r' => (
+                "user",
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("toolu_{}", n - 1), "content": "done"}]}),
+            ),
             _ => ("assistant", reply(n, json!({"type": "text", "text": format!("tok{n}.")}))),
         };
         rows.push(row(n, parent, kind, message));
