@@ -81,6 +81,11 @@ impl Flags {
             | Flags::AUTO_CONTINUE.0,
     );
 
+    /// Both together, for constants.
+    pub(crate) const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
     pub(crate) fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }

@@ -69,7 +69,7 @@ fn walk(tree: &Tree<'_>, leaf: RowNo, mut guesses: usize) -> RowSet {
         let there = parent != NONE && !tree.gone.contains(parent) && !seen.contains(parent);
         at = if there {
             parent
-        } else if parent == NONE && !tree.index.dangling.iter().any(|(no, _)| *no == at) {
+        } else if parent == NONE && tree.index.dangling.binary_search_by_key(&at, |(no, _)| *no).is_err() {
             return seen; // a root, false or not: nobody looks further
         } else if let Some(near) = (guesses > 0).then(|| guess(tree, at, &seen)).flatten() {
             guesses -= 1;

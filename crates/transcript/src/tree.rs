@@ -152,7 +152,8 @@ impl<'a> Tree<'a> {
             if at == ancestor {
                 return true;
             }
-            if at == NONE {
+            // Where every parent stands before its children, the way leads only further away.
+            if at == NONE || !self.forward && at < ancestor {
                 return false;
             }
             at = self.parent[at as usize];
@@ -187,7 +188,26 @@ impl<'a> Tree<'a> {
 
     /// The nearest row before `no` that it can hang on, not one of its own descendants.
     pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
-        self.candidates(no).find(|candidate| !self.forward || !self.descends(*candidate, no))
+        if !self.forward {
+            return self.candidates(no).next();
+        }
+        // Rows known to descend from `no`: with them, all ways together are walked once.
+        let mut below = RowSet::default();
+        self.candidates(no).find(|candidate| {
+            let mut path = Vec::new();
+            let mut at = *candidate;
+            while at != NONE && at != no && !below.contains(at) && path.len() <= self.parent.len() {
+                path.push(at);
+                at = self.parent[at as usize];
+            }
+            let is_below = at == no || at != NONE && below.contains(at);
+            if is_below {
+                for row in path {
+                    below.insert(row);
+                }
+            }
+            !is_below
+        })
     }
 
     /// The last row of the conversation in file order, as the newest agents choose it.
@@ -197,10 +217,20 @@ impl<'a> Tree<'a> {
 
     /// The last row in file order that descends from this one, or itself.
     pub(crate) fn last_descendant(&self, no: RowNo) -> RowNo {
-        let later = (no + 1..self.numbers().end).rev();
-        let mut speaking =
-            later.filter(|later| self.is_main(*later) && self.row(*later).kind() != Kind::System);
-        speaking.find(|later| self.descends(*later, no)).unwrap_or(no)
+        let mut below = RowSet::with_capacity(self.parent.len());
+        below.insert(no);
+        let mut last = no;
+        for later in no + 1..self.numbers().end {
+            let parent = self.parent[later as usize];
+            let known = parent != NONE && below.contains(parent);
+            if known || self.forward && self.descends(later, no) {
+                below.insert(later);
+                if self.is_main(later) && self.row(later).kind() != Kind::System {
+                    last = later;
+                }
+            }
+        }
+        last
     }
 
     /// The row a resume should end at: the checkpoint where the newest row is on its branch too (then every agent

@@ -1,4 +1,10 @@
 //! What the fuzz target `repairer` checks, as a plain test: no bytes at all make a repair panic, hang or go on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 mod support;
 

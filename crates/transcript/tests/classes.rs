@@ -1,4 +1,10 @@
 //! One small file for every class of damage that a repair of the file mends: what is found, and what changes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 mod support;
 
@@ -7,48 +13,9 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use support::agents::{AGENTS, Agent, reached, resume};
-use support::{Line, SESSION, api, file, timestamp, uuid};
+use support::talk::{bytes, row, talk};
+use support::{SESSION, api, timestamp, uuid};
 use transcript::{Class, Recipe, Status, Transcript, repair_bytes};
-
-/// A conversation of rows that follow each other: `u` asks, `a` replies; ids and tokens count from 1.
-fn talk(kinds: &str) -> Vec<Value> {
-    let mut rows: Vec<Value> = Vec::new();
-    for (n, kind) in (1..).zip(kinds.chars()) {
-        let parent = rows.last().map(|row| row["uuid"].clone());
-        let (kind, message) = match kind {
-            'u' => ("user", json!({"role": "user", "content": format!("tok{n}.")})),
-            'c' => (
-                "assistant",
-                reply(
-                    n,
-                    json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": {}}),
-                ),
-            ),
-            'r' => (
-                "user",
-                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("toolu_{}", n - 1), "content": "done"}]}),
-            ),
-            _ => ("assistant", reply(n, json!({"type": "text", "text": format!("tok{n}.")}))),
-        };
-        rows.push(row(n, parent, kind, message));
-    }
-    rows
-}
-
-fn reply(n: usize, block: Value) -> Value {
-    json!({"id": format!("msg_{n}"), "type": "message", "role": "assistant", "content": [block]})
-}
-
-fn row(n: usize, parent: Option<Value>, kind: &str, message: Value) -> Value {
-    // A minute between rows: nobody bridges a gap by time.
-    let at = timestamp(60_000 * i64::try_from(n).unwrap());
-    json!({"parentUuid": parent, "isSidechain": false, "type": kind, "sessionId": SESSION, "message": message, "uuid": uuid(n), "timestamp": at})
-}
-
-fn bytes(rows: &[Value]) -> Vec<u8> {
-    let lines: Vec<Line> = rows.iter().cloned().map(Line::Row).collect();
-    file(&lines)
-}
 
 static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
@@ -91,7 +58,7 @@ fn bytes_edited(kinds: &str, edit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn bytes_classes() {
     let torn = bytes_edited("uaua", |all| all.truncate(all.len() - 9));
     check(&torn, Class::A1, "line", &[1, 2, 3]);
-    let open = bytes_edited("uaua", |all| drop(all.pop()));
+    let open = bytes_edited("uaua", |all| all.truncate(all.len() - 1));
     check(&open, Class::A1, "newline", &[1, 2, 3, 4]);
     let mut lines: Vec<Vec<u8>> = talk("uauaua").iter().map(|row| row.to_string().into_bytes()).collect();
     let next = lines.remove(3);
@@ -251,7 +218,7 @@ fn request_classes() {
     let image = |data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
     let page = edited("uaua", |rows| {
         rows[2]["message"]["content"] =
-            json!([{"type": "text", "text": "tok3."}, image("PCFkb2N0eXBlIGh0bWw+")])
+            json!([{"type": "text", "text": "tok3."}, image("PCFkb2N0eXBlIGh0bWw+")]);
     });
     check(&page, Class::C6, "message", &[1, 2, 3, 4]);
     check(
@@ -277,7 +244,7 @@ fn large_payloads() {
     check(&wide, Class::C7, "message", &[1, 2, 3, 4]);
     let small = "iVBORw0KGgoAAAANSUhEUgAAABQAAAAUCAYAAAA";
     let heavy = edited("uaua", |rows| {
-        rows[2]["message"]["content"] = picture(&format!("{small}{}", "A".repeat(33 << 20)))
+        rows[2]["message"]["content"] = picture(&format!("{small}{}", "A".repeat(33 << 20)));
     });
     check(&heavy, Class::C8, "message", &[1, 2, 3, 4]);
     // A byte order mark does harm in large files only.

@@ -1,4 +1,10 @@
 //! The row reader takes exactly what `JSON.parse(buffer.toString("utf8"))` takes, by asking Node itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic and print"
+)]
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

@@ -45,14 +45,9 @@ impl Outline {
         cursor.at_end().then_some(outline)
     }
 
-    /// The member that counts for `key`: the last one, as `JSON.parse` has it.
+    /// The value that counts for `key`: the last one, as `JSON.parse` has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Outline> {
-        self.member(key).map(|member| &member.value)
-    }
-
-    /// As [`Outline::get`], with the key's own range.
-    pub(crate) fn member(&self, key: &str) -> Option<&Member> {
-        self.members().iter().rev().find(|member| member.key == key)
+        self.members().iter().rev().find(|member| member.key == key).map(|member| &member.value)
     }
 
     pub(crate) fn members(&self) -> &[Member] {

@@ -3,7 +3,7 @@
 //! Agents let the last copy win in the first one's place (measured on all three versions): a later copy with
 //! another parent cuts the history or makes a ring. So the first stays the node.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use super::{Mend, NewRow};
 
 impl Mend<'_> {
     pub(super) fn duplicates(&mut self) -> io::Result<()> {
-        let mut minted = HashSet::new();
+        let mut others: BTreeMap<RowNo, Vec<RowNo>> = BTreeMap::new();
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
             if !row.is(Flags::REPEATED) {
@@ -39,8 +39,12 @@ impl Mend<'_> {
                 self.drop_copy(no, Class::B6);
             } else {
                 self.found(Class::B6, no, "the later row gets an id of its own, behind the first");
-                self.move_copy(first, no, &mut minted)?;
+                others.entry(first).or_default().push(no);
             }
+        }
+        let mut minted = HashSet::new();
+        for (first, copies) in others {
+            self.move_copies(first, &copies, &mut minted)?;
         }
         Ok(())
     }
@@ -63,26 +67,27 @@ impl Mend<'_> {
         Ok(x == y)
     }
 
-    /// Another row under a used id. Agents show it in the first one's place and follow the id's children: moved
-    /// right behind the first, both are seen and no child is lost.
-    fn move_copy(&mut self, first: RowNo, no: RowNo, minted: &mut HashSet<u128>) -> io::Result<()> {
-        let name = format!("{} {}", Uuid::from_u128(self.tree.row(no).uuid), self.tree.row(no).time);
-        let mut fresh = Uuid::new_v5(&MINT, name.as_bytes());
-        while self.tree.index.find(fresh.as_u128()).is_some() || !minted.insert(fresh.as_u128()) {
-            fresh = Uuid::new_v5(&MINT, fresh.as_bytes());
-        }
-        let fresh = fresh.as_u128();
-        let bytes = self.row_bytes(no)?;
-        let with_id = set_member(&bytes, "uuid", &id_value(Some(fresh)));
-        let parent = id_value(Some(self.tree.row(first).uuid));
-        if let Some(bytes) = with_id.and_then(|bytes| set_member(&bytes, "parentUuid", &parent)) {
-            self.added.entry(first).or_default().insert(0, NewRow { class: Class::B6, bytes });
-            for child in self.tree.children(first).into_iter().filter(|child| *child != first && *child != no)
-            {
-                self.edit(child).parent.get_or_insert((Class::B6, Some(fresh)));
+    /// Other rows under a used id. Agents show the last in the first one's place and follow the id's children: moved
+    /// right behind the first, all are seen and no child is lost.
+    fn move_copies(&mut self, first: RowNo, copies: &[RowNo], minted: &mut HashSet<u128>) -> io::Result<()> {
+        let mut parent = self.tree.row(first).uuid;
+        for no in copies {
+            let name = format!("{} {}", Uuid::from_u128(parent), self.tree.row(*no).time);
+            let mut fresh = Uuid::new_v5(&MINT, name.as_bytes());
+            while self.tree.index.find(fresh.as_u128()).is_some() || !minted.insert(fresh.as_u128()) {
+                fresh = Uuid::new_v5(&MINT, fresh.as_bytes());
             }
+            let with_id = set_member(&self.row_bytes(*no)?, "uuid", &id_value(Some(fresh.as_u128())));
+            let moved = with_id.and_then(|bytes| set_member(&bytes, "parentUuid", &id_value(Some(parent))));
+            if let Some(bytes) = moved {
+                self.added.entry(first).or_default().push(NewRow { class: Class::B6, bytes });
+                parent = fresh.as_u128();
+            }
+            self.drop_copy(*no, Class::B6);
         }
-        self.drop_copy(no, Class::B6);
+        for child in self.tree.children(first).into_iter().filter(|child| *child != first) {
+            self.edit(child).parent.get_or_insert((Class::B6, Some(parent)));
+        }
         Ok(())
     }
 }

@@ -104,10 +104,9 @@ impl Mend<'_> {
         let open = |no: RowNo| index.open_end && no == last;
         for no in touched {
             let row = self.tree.row(no);
-            let in_broken = index
-                .broken
-                .iter()
-                .any(|line| (line.offset..line.offset + line.len as u64).contains(&row.offset));
+            let behind = index.broken.partition_point(|line| line.offset <= row.offset);
+            let line = behind.checked_sub(1).map(|at| &index.broken[at]);
+            let in_broken = line.is_some_and(|line| row.offset < line.offset + line.len as u64);
             if in_broken {
                 continue;
             }

@@ -7,7 +7,6 @@ use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo, ToolRole};
-use crate::tree::RowSet;
 
 use super::Mend;
 
@@ -27,27 +26,30 @@ impl Mend<'_> {
         if !self.tree.forward {
             return;
         }
-        let mut done = RowSet::with_capacity(self.tree.parent.len());
+        // Each row remembers from where it was first passed: one that is met again on the same way is on a ring.
+        let mut passed = vec![NONE; self.tree.parent.len()];
         for start in self.tree.numbers() {
-            let mut path = Vec::new();
-            let mut on_path = RowSet::default();
             let mut at = start;
-            while at != NONE && !done.contains(at) && on_path.insert(at) {
-                path.push(at);
+            while at != NONE && passed[at as usize] == NONE {
+                passed[at as usize] = start;
                 at = self.tree.parent[at as usize];
             }
-            if at != NONE && on_path.contains(at) {
-                let ring = path.iter().copied().skip_while(|no| *no != at);
-                let backwards: Vec<RowNo> = ring.filter(|no| self.tree.parent[*no as usize] >= *no).collect();
-                for no in backwards {
+            if at == NONE || passed[at as usize] != start {
+                continue;
+            }
+            let mut ring = vec![at];
+            let mut next = self.tree.parent[at as usize];
+            while next != at {
+                ring.push(next);
+                next = self.tree.parent[next as usize];
+            }
+            for no in ring {
+                if self.tree.parent[no as usize] >= no {
                     self.tree.set_parent(no, None);
                     self.found(Class::B5, no, "it follows the row before it in the file");
                     let earlier = self.place(no);
                     self.set_parent(no, earlier, Class::B5);
                 }
-            }
-            for no in path {
-                done.insert(no);
             }
         }
     }
@@ -135,15 +137,14 @@ impl Mend<'_> {
 
     /// B12, B9: the walk ends at a row that is no beginning.
     fn false_roots(&mut self) {
-        // Each round moves the root at least one row towards the beginning of the file.
-        while let Some(root) = self.live_end().and_then(|end| self.tree.walk(end).last().copied()) {
-            if !self.is_false_root(root) {
-                return;
-            }
+        let Some(mut end) = self.live_end() else { return };
+        // Each round goes on from where the last one hung the root: the way is walked once.
+        while let Some(root) = self.tree.walk(end).last().copied().filter(|root| self.is_false_root(*root)) {
             let Some(earlier) = self.place(root) else { return };
             let class = if self.opens_segment(earlier) { Class::B9 } else { Class::B12 };
             self.found(class, root, "it follows the nearest row before it");
             self.set_parent(root, Some(earlier), class);
+            end = earlier;
         }
     }
 
@@ -165,15 +166,15 @@ impl Mend<'_> {
         if !self.tree.forward {
             return self.preferred_earlier(no);
         }
-        let mut at =
-            self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no)).unwrap_or(no);
-        let mut steps = 0..=self.tree.parent.len();
-        while at != no && at != NONE && steps.next().is_some() {
+        let before = self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no));
+        let mut at = before.unwrap_or(no);
+        while at != no && at != NONE {
             let parent = self.tree.parent[at as usize];
             if parent != NONE && parent >= at {
                 self.found(Class::B5, at, "it follows the row before it in the file");
                 let earlier = self.preferred_earlier(at);
                 self.set_parent(at, earlier, Class::B5);
+                break; // the row before it is free now
             }
             at = parent;
         }
@@ -190,7 +191,7 @@ impl Mend<'_> {
         let fits = |candidate: RowNo| {
             (first..no).contains(&candidate)
                 && self.tree.is_main(candidate)
-                && !self.tree.descends(candidate, no)
+                && (!self.tree.forward || !self.tree.descends(candidate, no))
         };
         if row.is(Flags::HAS_RESULT)
             && let Some(result) =

@@ -78,7 +78,7 @@ struct Mend<'a> {
 
 /// Findings by class while they are gathered.
 #[derive(Default)]
-struct Findings(pub(super) BTreeMap<Class, (Vec<u64>, u64, &'static str)>);
+struct Findings(BTreeMap<Class, (Vec<u64>, u64, &'static str)>);
 
 impl Findings {
     /// Notes a row, counted from 0.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{MINT, NONE, RowNo, ToolRole};
+use crate::index::{MINT, NONE, RowNo, Tool, ToolRole};
 use crate::json::{Node, Outline, encode};
 use crate::time;
 use crate::tree::RowSet;
@@ -171,12 +171,15 @@ impl Mend<'_> {
     /// C10: rows of another kind between a server tool's call and its result go behind the pair.
     fn server_tools(&mut self, walk: &[RowNo], places: &Places) {
         let index = self.tree.index;
-        let servers: Vec<_> = index.tools.iter().filter(|tool| tool.role == ToolRole::ServerResult).collect();
-        for result in servers {
-            let call = index.tools.iter().rev().find(|tool| {
-                tool.role == ToolRole::ServerCall && tool.id == result.id && tool.row < result.row
-            });
-            let Some(call) = call else { continue };
+        let mut calls: HashMap<u64, Tool> = HashMap::new();
+        for result in &index.tools {
+            if result.role == ToolRole::ServerCall {
+                calls.insert(result.id, *result);
+            }
+            let answers = result.role == ToolRole::ServerResult;
+            let Some(call) = calls.get(&result.id).filter(|call| answers && call.row < result.row) else {
+                continue;
+            };
             let (Some(upper), Some(lower)) = (places.of(call.row), places.of(result.row)) else { continue };
             if lower >= upper {
                 continue;

@@ -1,5 +1,6 @@
 //! Step 8, the request: what the API would refuse on every further turn (class C), and rows no agent can read (A8).
 
+use std::collections::HashMap;
 use std::io;
 
 use crate::class::Class;
@@ -19,14 +20,31 @@ const LONGEST_SIDE: u32 = 8_000;
 const SIDE_AMONG_MANY: u32 = 2_000;
 const MANY_PICTURES: usize = 20;
 
+/// What the API refuses in a message.
+const REFUSED: Flags = Flags::LONE_SURROGATE
+    .and(Flags::NUL_ESCAPE)
+    .and(Flags::BAD_THINKING)
+    .and(Flags::EMPTY_TEXT)
+    .and(Flags::NO_BLOCKS)
+    .and(Flags::BAD_IMAGE);
+
 impl Mend<'_> {
     pub(super) fn request(&mut self, leaf: Option<RowNo>) -> io::Result<()> {
         self.malformed();
         let Some(leaf) = leaf else { return Ok(()) };
         let walk = self.tree.walk(leaf);
         let request = self.tree.request(&walk);
-        for no in self.tree.numbers().filter(|no| request.contains(*no)) {
-            self.refused_blocks(no, &walk);
+        let odd = |no: &RowNo| request.contains(*no) && self.tree.row(*no).flags.intersects(REFUSED);
+        let refused: Vec<RowNo> = self.tree.numbers().filter(odd).collect();
+        if !refused.is_empty() {
+            let mut replies: HashMap<u32, Vec<RowNo>> = HashMap::new();
+            for no in &walk {
+                replies.entry(self.tree.row(*no).reply()).or_default().push(*no);
+            }
+            for no in refused {
+                let parts = replies.get(&self.tree.row(no).reply()).map(Vec::as_slice).unwrap_or_default();
+                self.refused_blocks(no, parts);
+            }
         }
         self.pairs(&walk, &request)?;
         self.large_pictures(&request);
@@ -57,7 +75,8 @@ impl Mend<'_> {
         }
     }
 
-    fn refused_blocks(&mut self, no: RowNo, walk: &[RowNo]) {
+    /// `parts` are the rows of the walk with the same reply.
+    fn refused_blocks(&mut self, no: RowNo, parts: &[RowNo]) {
         let row = self.tree.row(no);
         // A message that comes from a copy is mended in the next round, when it stands there.
         let replaced = self.edits.get(&no).is_some_and(|edit| edit.message_of.is_some());
@@ -81,9 +100,7 @@ impl Mend<'_> {
             }
         }
         if any {
-            let others = walk.iter().any(|other| {
-                *other != no && row.reply() != 0 && self.tree.row(*other).reply() == row.reply()
-            });
+            let others = row.reply() != 0 && parts.iter().any(|part| *part != no);
             // A turn must not vanish; a part of one, or nothing but broken thoughts, may.
             let only_thoughts = row.is(Flags::BAD_THINKING) && !row.is(Flags::EMPTY_TEXT);
             let keep = !others && !only_thoughts && !row.is(Flags::HAS_RESULT);

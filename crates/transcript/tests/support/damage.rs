@@ -9,6 +9,7 @@ macro_rules! kinds {
     ($($kind:ident),* $(,)?) => {
         /// What is done to the file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(clippy::enum_variant_names, reason = "many are about a parent")]
         pub enum Kind { $($kind,)* }
 
         pub const KINDS: &[Kind] = &[$(Kind::$kind),*];
@@ -133,7 +134,7 @@ impl Damage {
                         Kind::CopyOtherParent => row["parentUuid"] = others,
                         Kind::CopyNullParent => row["parentUuid"] = Value::Null,
                         _ if row["message"].is_object() => {
-                            row["message"]["content"] = json!([{"type": "text", "text": "a copy"}])
+                            row["message"]["content"] = json!([{"type": "text", "text": "a copy"}]);
                         }
                         _ => row["cwd"] = json!("/elsewhere"),
                     }
@@ -142,7 +143,11 @@ impl Damage {
             }
             Kind::ForeignUuid => {
                 let upper = format!("ABCDEF00-0000-4000-8000-{:012X}", self.at);
-                let name = if self.other % 2 == 0 { json!(format!("row-{}", self.at)) } else { json!(upper) };
+                let name = if self.other.is_multiple_of(2) {
+                    json!(format!("row-{}", self.at))
+                } else {
+                    json!(upper)
+                };
                 for line in lines.iter_mut() {
                     if let Line::Row(row) = line {
                         for key in ["uuid", "parentUuid", "leafUuid"] {
@@ -161,7 +166,7 @@ impl Damage {
             Kind::FutureTime => set(lines, at, "timestamp", json!("2099-01-01T00:00:00.000Z")),
             Kind::PastTime => set(lines, at, "timestamp", json!("2001-01-01T00:00:00.000Z")),
             Kind::EqualTimes => {
-                rows(lines).into_iter().for_each(|at| set(lines, at, "timestamp", json!(newest)))
+                rows(lines).into_iter().for_each(|at| set(lines, at, "timestamp", json!(newest)));
             }
             Kind::NoTimes => rows(lines).into_iter().for_each(|at| unset(lines, at, "timestamp")),
             Kind::NoMessage => unset(lines, turn, "message"),
@@ -201,11 +206,11 @@ impl Damage {
                 add_block(lines, "user", json!({"type": "image", "source": source}));
             }
             Kind::HalfCharacter => {
-                add_block(lines, "assistant", json!({"type": "text", "text": "half HALF"}))
+                add_block(lines, "assistant", json!({"type": "text", "text": "half HALF"}));
             }
             Kind::Nul => add_block(lines, "assistant", json!({"type": "text", "text": "zero \0"})),
             Kind::OrphanResult => {
-                say(lines, json!([{"type": "tool_result", "tool_use_id": "toolu_none", "content": "x"}]))
+                say(lines, json!([{"type": "tool_result", "tool_use_id": "toolu_none", "content": "x"}]));
             }
             Kind::RepeatedCall => {
                 let first = lines.iter().find_map(|line| {
@@ -238,7 +243,7 @@ impl Damage {
                 lines.push(Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "system", "subtype": "informational", "content": "x", "sessionId": SESSION, "uuid": fresh, "timestamp": newest})));
             }
             Kind::Checkpoint => {
-                lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION})))
+                lines.push(Line::Row(json!({"type": "last-prompt", "leafUuid": own, "sessionId": SESSION})));
             }
             Kind::LastIsSidechain => {
                 lines.push(Line::Row(json!({"parentUuid": null, "isSidechain": true, "type": "user", "sessionId": SESSION, "message": {"role": "user", "content": "aside"}, "uuid": fresh, "timestamp": newest})));
@@ -274,10 +279,10 @@ impl Damage {
                 }
             }
             Kind::NulBefore => {
-                lines[at] = Line::Raw([vec![0; 1 + self.other % 9], lines[at].bytes()].concat())
+                lines[at] = Line::Raw([vec![0; 1 + self.other % 9], lines[at].bytes()].concat());
             }
             Kind::NulAfter => {
-                lines[at] = Line::Raw([lines[at].bytes(), vec![0; 1 + self.other % 9]].concat())
+                lines[at] = Line::Raw([lines[at].bytes(), vec![0; 1 + self.other % 9]].concat());
             }
             Kind::NulLine => lines.insert(at, Line::Raw(vec![0; 4096])),
             Kind::NullLine => lines.insert(at, Line::Raw(b"null".to_vec())),

@@ -1,10 +1,12 @@
 //! What the tests share: conversations to break, ways to break them, and how agents read the result.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` values are made where they are passed")]
 
 pub mod agents;
 pub mod api;
 pub mod conversation;
 pub mod damage;
+pub mod talk;
 
 use serde_json::Value;
 
