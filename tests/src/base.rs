@@ -42,6 +42,10 @@ impl Base {
             if value.get("sessionId").is_some() {
                 value["sessionId"] = session.into();
             }
+            let number = i64::try_from(base.order.len())?;
+            if let Some(time) = value["timestamp"].as_str() {
+                value["timestamp"] = spaced(time, number)?.into();
+            }
             base.push(value);
         }
         Ok(base)
@@ -191,8 +195,7 @@ impl Base {
     pub fn later(&self, seconds: i64) -> Result<String> {
         let times = self.order.iter().filter_map(|row| self[*row]["timestamp"].as_str());
         let newest: jiff::Timestamp = times.max().context("no row has a time")?.parse()?;
-        let later = newest + jiff::SignedDuration::from_secs(seconds);
-        Ok(later.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+        Ok(written(newest + jiff::SignedDuration::from_secs(seconds)))
     }
 
     /// A row's line, without its end.
@@ -215,6 +218,20 @@ impl Base {
         let at = self.at(row)?;
         Ok((self.lines(&self.order[..at]), self.lines(&self.order[at + 1..])))
     }
+}
+
+/// A row's time, yesterday and ten seconds behind the row before it. Newer agents bridge a missing parent to a row at
+/// most five seconds older (2.1.100, 2.1.325): a conversation held by a script in seconds would hide damage that costs
+/// a person the whole history.
+fn spaced(time: &str, number: i64) -> Result<String> {
+    let time: jiff::Timestamp = time.parse()?;
+    let moved = time - jiff::SignedDuration::from_hours(24) + jiff::SignedDuration::from_secs(10 * number);
+    Ok(written(moved))
+}
+
+/// A time as the agent writes it.
+fn written(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 /// Whether a row's message has a block of this type.
