@@ -268,6 +268,10 @@ impl Index {
             self.cwd = Some(decode(cwd.raw(bytes)).into_owned());
         }
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        // Doubling would hold up to twice the rows there are; an eighth more keeps within 64 bytes for each.
+        if self.rows.len() == self.rows.capacity() && self.rows.len() >= 1 << 16 {
+            self.rows.reserve_exact(self.rows.len() / 8);
+        }
         self.rows.push(Row { uuid, offset, time, len, parent, flags, packed });
     }
 

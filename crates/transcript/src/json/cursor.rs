@@ -112,27 +112,33 @@ impl<'a> Cursor<'a> {
     #[target_feature(enable = "avx2")]
     fn wide_string(&mut self) -> Option<bool> {
         let mut escaped = false;
-        'steps: while let Some(chunk) = self.bytes[self.at..].first_chunk::<64>() {
-            let base = self.at;
+        let mut base = self.at;
+        'steps: while let Some(chunk) = self.bytes[base..].first_chunk::<64>() {
             let mut hits = wide::specials(chunk);
             while hits != 0 {
-                let place = hits.trailing_zeros();
-                self.at = base + place as usize;
-                match chunk[place as usize] {
-                    b'"' => return Some(escaped),
+                let place = hits.trailing_zeros() as usize;
+                let next = match chunk[place] {
+                    b'"' => {
+                        self.at = base + place;
+                        return Some(escaped);
+                    }
                     b'\\' => {
                         escaped = true;
+                        self.at = base + place;
                         self.escape()?;
+                        self.at - base
                     }
                     _ => return None,
+                };
+                if next >= 64 {
+                    base += next;
+                    continue 'steps;
                 }
-                match self.at - base {
-                    next @ 0..64 => hits &= u64::MAX << next,
-                    _ => continue 'steps,
-                }
+                hits &= u64::MAX << next;
             }
-            self.at = base + 64;
+            base += 64;
         }
+        self.at = base;
         Some(escaped)
     }
 
