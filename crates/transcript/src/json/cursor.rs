@@ -1,6 +1,8 @@
 //! A strict, iterative reader over bytes: positions only, nothing is copied.
 
 use super::text::hex4;
+#[cfg(target_arch = "x86_64")]
+use super::wide;
 
 /// Where a string's content lies (without its quotes), and whether it holds escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,40 +108,62 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on in steps of 64 bytes, to the closing quote or to the last bytes of the row. Text and code have an
-    /// escape in every other step: they are met as bits of one mask, not by looking again behind each.
+    /// Goes on in steps of 64 bytes, to the closing quote or to the last bytes of the row. Code has an escape in every
+    /// other step: which bytes are escaped is computed for all of them at once, and only `\u` is looked at singly.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn wide_string(&mut self) -> Option<bool> {
         let mut escaped = false;
+        let mut open = 0; // whether the step before ended with a backslash that escapes the first byte of this one
         let mut base = self.at;
-        'steps: while let Some(chunk) = self.bytes[base..].first_chunk::<64>() {
-            let mut hits = wide::specials(chunk);
-            while hits != 0 {
-                let place = hits.trailing_zeros() as usize;
-                let next = match chunk[place] {
-                    b'"' => {
-                        self.at = base + place;
-                        return Some(escaped);
-                    }
-                    b'\\' => {
-                        escaped = true;
-                        self.at = base + place;
-                        self.escape()?;
-                        self.at - base
-                    }
-                    _ => return None,
-                };
-                if next >= 64 {
-                    base += next;
-                    continue 'steps;
+        while let Some(chunk) = self.bytes[base..].first_chunk::<64>() {
+            let step = wide::Step::of(chunk);
+            if step.slash | open == 0 {
+                let ends = step.quote | step.control;
+                if ends == 0 {
+                    base += 64;
+                    continue;
                 }
-                hits &= u64::MAX << next;
+                self.at = base + ends.trailing_zeros() as usize;
+                return (step.control & ends & ends.wrapping_neg() == 0).then_some(escaped);
+            }
+            escaped = true;
+            let before = open;
+            let escapes = wide::escaped_bytes(step.slash, &mut open);
+            let ends = step.quote & !escapes | step.control;
+            let inside = ends ^ ends.wrapping_sub(1); // up to the first end, or all
+            if escapes & inside & !wide::simple_escapes(chunk) != 0 {
+                // A `\u`, or an escape that is none: from here on one by one, to the end of this step.
+                self.at = base - usize::from(before == 1);
+                if self.slow_step(base + 64)? {
+                    return Some(escaped);
+                }
+                (base, open) = (self.at, 0);
+                continue;
+            }
+            if ends != 0 {
+                self.at = base + ends.trailing_zeros() as usize;
+                return (step.control & ends & ends.wrapping_neg() == 0).then_some(escaped);
             }
             base += 64;
         }
-        self.at = base;
+        self.at = base - usize::from(open == 1);
         Some(escaped)
+    }
+
+    /// Reads on to `end` or a little beyond; whether the closing quote was met.
+    #[cfg(target_arch = "x86_64")]
+    fn slow_step(&mut self, end: usize) -> Option<bool> {
+        while self.at < end {
+            self.at += plain_prefix(&self.bytes[self.at..end]);
+            match self.bytes.get(self.at) {
+                _ if self.at >= end => break,
+                Some(b'"') => return Some(true),
+                Some(b'\\') => self.escape()?,
+                _ => return None,
+            }
+        }
+        Some(false)
     }
 
     #[inline(always)]
@@ -386,30 +410,6 @@ fn plain_prefix(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + plain
 }
 
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use core::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-        _mm256_or_si256, _mm256_set1_epi8,
-    };
-
-    /// A bit for each byte that ends a run of plain text.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) fn specials(chunk: &[u8; 64]) -> u64 {
-        let half = |at: usize| {
-            // SAFETY: the load is unaligned, of 32 bytes from a reference to 64, at 0 or 32.
-            let x: __m256i = unsafe { _mm256_loadu_si256(chunk.as_ptr().add(at).cast()) };
-            let quote = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(b'"'.cast_signed()));
-            let slash = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(b'\\'.cast_signed()));
-            let control = _mm256_cmpeq_epi8(_mm256_min_epu8(x, _mm256_set1_epi8(0x1f)), x);
-            let all = _mm256_or_si256(_mm256_or_si256(quote, slash), control);
-            u64::from(_mm256_movemask_epi8(all).cast_unsigned())
-        };
-        half(0) | half(32) << 32
-    }
-}
-
 /// A bit for each byte that ends a run of plain text.
 #[cfg(target_arch = "x86_64")]
 #[inline]
@@ -436,4 +436,47 @@ fn special(chunk: &[u8; 16]) -> u32 {
         hits |= u32::from(b == b'"' || b == b'\\' || b < 0x20) << i;
     }
     hits
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::json::parses;
+
+    /// Runs of backslashes across the borders of steps, against another reader.
+    #[test]
+    fn escapes_are_read_alike_in_wide_and_narrow_steps() {
+        let alphabet = [
+            &b"\\"[..],
+            b"\\",
+            b"\\\\",
+            b"\\n",
+            b"\\\"",
+            b"\\u0041",
+            b"\\u00",
+            b"x",
+            b"xxxxxxxxxxxxx",
+            b"\"",
+            b"\x01",
+            b"n",
+            b"/",
+        ];
+        let mut seed = 0x2545_f491_4f6c_dd1du64;
+        for _ in 0..20_000 {
+            let mut text = b"\"".to_vec();
+            loop {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                // Mostly plain text, so that strings are long enough for several steps.
+                let part = usize::try_from(seed % 40).unwrap();
+                text.extend_from_slice(alphabet.get(part).copied().unwrap_or(b"plain text "));
+                if text.len() > 40 && seed.is_multiple_of(23) {
+                    break;
+                }
+            }
+            text.push(b'"');
+            let expect = serde_json::from_slice::<String>(&text).is_ok();
+            assert_eq!(parses(&text), expect, "{}", String::from_utf8_lossy(&text));
+        }
+    }
 }

@@ -7,6 +7,8 @@
 mod cursor;
 mod outline;
 mod text;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use cursor::{Cursor, Str};
 pub(crate) use outline::{Node, Outline};
