@@ -21,27 +21,32 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn load() -> Result<Context, Failure> {
-        let base = choose_base_strategy().map_err(|_| {
-            Failure::new(Exit::Failed, "there is no home directory")
-                .hint("set HOME, or REKINDLE_STATE_DIR and REKINDLE_CONFIG")
-        })?;
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let config_path =
-            variable("REKINDLE_CONFIG").unwrap_or_else(|| base.config_dir().join("rekindle/config.toml"));
-        let config = Config::load(Some(&config_path))?;
+        let base = choose_base_strategy().ok();
+        let home = base.as_ref().map(|base| base.home_dir().to_path_buf());
+        let (agent, state_path) = (variable("CLAUDE_CONFIG_DIR"), variable("REKINDLE_STATE_DIR"));
+        let (agent, state_path) = match (&base, agent, state_path) {
+            (Some(base), agent, state) => (agent, state.unwrap_or_else(|| default_state(base))),
+            (None, Some(agent), Some(state)) => (Some(agent), state),
+            (None, ..) => {
+                return Err(Failure::new(Exit::Failed, "there is no home directory")
+                    .hint("set HOME, or CLAUDE_CONFIG_DIR and REKINDLE_STATE_DIR"));
+            }
+        };
+        let config_path = variable("REKINDLE_CONFIG")
+            .or_else(|| base.as_ref().map(|base| base.config_dir().join("rekindle/config.toml")));
+        let config = Config::load(config_path.as_deref())?;
         for key in &config.unknown {
-            say(&format!("rekindle: {}: {key} is no setting; it is ignored", config_path.display()));
+            let file = config_path.as_deref().unwrap_or(Path::new("config.toml")).display();
+            say(&format!("rekindle: {file}: {key} is no setting; it is ignored"));
         }
-        let state_path = variable("REKINDLE_STATE_DIR")
-            .or_else(|| base.state_dir().map(|state| state.join("rekindle")))
-            .unwrap_or_else(|| base.home_dir().join(".local/state/rekindle"));
         let state = StateDir::open(state_path)?;
         let slots: Vec<PathBuf> =
-            config.slots.iter().map(|slot| expand(&slot.config_dir, base.home_dir())).collect();
-        let configs = config_dirs(variable("CLAUDE_CONFIG_DIR").as_deref(), Some(base.home_dir()), &slots);
+            config.slots.iter().map(|slot| expand(&slot.config_dir, home.as_deref())).collect();
+        let configs = config_dirs(agent.as_deref(), home.as_deref(), &slots);
         let clinic = Clinic::open(state, configs)?;
-        Ok(Context { clinic, config, home: Some(base.home_dir().to_path_buf()) })
+        Ok(Context { clinic, config, home })
     }
 
     /// What a user means by a target.
@@ -61,7 +66,15 @@ impl Context {
     }
 }
 
+fn default_state(base: &impl BaseStrategy) -> PathBuf {
+    let state = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
+    state.join("rekindle")
+}
+
 /// `~/x` in the config means the home directory.
-fn expand(path: &Path, home: &Path) -> PathBuf {
-    path.strip_prefix("~").map_or_else(|_| path.to_path_buf(), |rest| home.join(rest))
+fn expand(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_path_buf(),
+    }
 }
