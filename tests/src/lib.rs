@@ -15,7 +15,10 @@ pub mod conversation;
 pub mod home;
 pub mod process;
 pub mod recall;
+pub mod rekindle;
+pub mod talk;
 pub mod tmux;
+pub mod tree;
 
 pub use conversation::Lab;
 

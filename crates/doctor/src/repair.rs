@@ -179,8 +179,9 @@ impl Clinic {
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
         outcome.findings = before.findings.clone();
         outcome.new_chain_depth = before.chain_depth;
-        if plan.is_empty() {
-            let hopeless = matches!(before.status, Status::Unreadable | Status::Unrecoverable);
+        // Where nobody says anything, a plan could only tidy up what is no conversation.
+        let hopeless = matches!(before.status, Status::Unreadable | Status::Unrecoverable);
+        if plan.is_empty() || hopeless {
             outcome.status = if hopeless { RepairStatus::Failed } else { RepairStatus::AlreadyHealthy };
             outcome.reason =
                 hopeless.then(|| "nothing of the conversation is left, and the vault has no copy".to_owned());

@@ -80,7 +80,8 @@ impl Clinic {
             FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
         })?;
         match <[TranscriptFile; 1]>::try_from(found) {
-            Ok([file]) => Ok(Target::File(file)),
+            // By its path: something else than a file may have a transcript's name.
+            Ok([file]) => self.file_target(&file.path),
             Err(found) if found.is_empty() => self.vaulted(text),
             Err(found) => self.by_record(found),
         }

@@ -18,17 +18,21 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn load() -> Result<Context, Failure> {
-        let home = etcetera::home_dir().map_err(|_| {
-            Failure::new(Exit::Failed, "there is no home directory")
-                .hint("set HOME, or REKINDLE_STATE_DIR and REKINDLE_CONFIG")
-        })?;
-        let around = Surroundings::new(&home, |name| std::env::var_os(name));
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let home = etcetera::home_dir().ok();
+        if home.is_none() && !(set("CLAUDE_CONFIG_DIR") && set("REKINDLE_STATE_DIR")) {
+            return Err(Failure::new(Exit::Failed, "there is no home directory")
+                .hint("set HOME, or CLAUDE_CONFIG_DIR and REKINDLE_STATE_DIR"));
+        }
+        // Where all that matters is named, nothing is looked for in a home.
+        let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
+        let around = Surroundings::new(base, |name| std::env::var_os(name));
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
         }
         let clinic = around.clinic(&config)?;
-        Ok(Context { clinic, config, home: Some(home) })
+        Ok(Context { clinic, config, home })
     }
 
     /// What a user means by a target.

@@ -23,13 +23,14 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The file is no TOML.
-    #[error("understand {}", path.display())]
+    #[error("understand line {line} of {}: {why}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and why.
-        #[source]
-        source: Box<toml::de::Error>,
+        /// Where, counted from 1.
+        line: usize,
+        /// Why, on one line.
+        why: String,
     },
     /// A key has a value that it cannot have.
     #[error("use {key} of {}: it is {found}, and may be {allowed}", path.display())]
@@ -249,9 +250,12 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let table: toml::Table = text
-            .parse()
-            .map_err(|e| ConfigError::Syntax { path: path.to_path_buf(), source: Box::new(e) })?;
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let until = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(until).filter(|byte| *byte == b'\n').count() + 1;
+            let why = error.message().lines().collect::<Vec<_>>().join(", ");
+            ConfigError::Syntax { path: path.to_path_buf(), line, why }
+        })?;
         let mut root = Section::root(path, table);
         let mut unknown = Vec::new();
         let mut recovery = root.section("recovery")?;

@@ -6,6 +6,8 @@ use std::io::{self, Read};
 
 /// How much is read at once. Small enough to stay in the second-level cache between reading and scanning.
 const BLOCK: usize = 128 * 1024;
+// Doubling would take up to twice the largest row; the kernel moves pages, so many small steps cost little.
+const MOST_GROWTH: usize = 32 * 1024 * 1024;
 
 /// A line without its newline.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +38,9 @@ pub(crate) fn for_each(
                 (start, end) = (0, end - start);
             }
             if buffer.len() - end < BLOCK / 2 {
-                let grown = (buffer.len() * 2).max(BLOCK);
-                buffer.resize(grown, 0);
+                let more = buffer.len().clamp(BLOCK, MOST_GROWTH);
+                buffer.reserve_exact(more);
+                buffer.resize(buffer.len() + more, 0);
             }
         }
         let read = match source.read(&mut buffer[end..]) {

@@ -29,6 +29,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let read = |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
     let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
     let branches = transcript.branches().map_err(read)?;
+    if branches.is_empty() {
+        return Err(super::silent(&file.path));
+    }
     let mut out = Out::new();
     if args.json {
         let list: Vec<Value> =

@@ -34,3 +34,9 @@ fn gone(session: &agents::SessionId) -> Failure {
     Failure::new(Exit::Failed, format!("the transcript of {session} is gone"))
         .hint(format!("the vault has it: rekindle repair {}", session.short()))
 }
+
+/// A file in which nobody says anything.
+fn silent(path: &std::path::Path) -> Failure {
+    Failure::new(Exit::Failed, format!("{} holds no conversation", path.display()))
+        .hint("rekindle scan says what is wrong with it")
+}

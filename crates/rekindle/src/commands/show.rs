@@ -39,11 +39,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
     let zone = TimeZone::system();
     let mut to = Pager::open(!args.md && !args.json);
-    if args.md {
-        to.line(&format!("# Conversation {}\n", file.session));
-    }
     let painted = colour() && !args.md;
+    let mut silent = true;
     let visit = |utterance: Utterance| {
+        if std::mem::replace(&mut silent, false) && args.md {
+            to.line(&format!("# Conversation {}\n", file.session));
+        }
         let text = if args.json {
             json_line(&utterance)
         } else if args.md {
@@ -54,7 +55,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         to.line(&text)
     };
     transcript.conversation(visit).map_err(read)?;
-    to.finish()
+    let done = to.finish()?;
+    if silent { Err(super::silent(&file.path)) } else { Ok(done) }
 }
 
 fn who(speaker: &Speaker) -> String {

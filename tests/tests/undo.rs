@@ -1,0 +1,99 @@
+//! Taking repairs back: byte for byte, with everything that was said since.
+
+use std::fs;
+use std::io::Write;
+
+use lab::home::Home;
+use lab::{talk, tree};
+use serde_json::Value;
+
+const SESSION: &str = "77777777-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+
+fn repaired() -> (Home, Vec<u8>) {
+    let home = Home::new().unwrap();
+    let path = home.put_dangling(SESSION, 4, 2).unwrap();
+    let old = fs::read(&path).unwrap();
+    assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");
+    assert_ne!(fs::read(&path).unwrap(), old);
+    (home, old)
+}
+
+#[test]
+fn byte_for_byte_and_only_once() {
+    let (home, old) = repaired();
+    let path = home.transcript(SESSION);
+    let before = tree::look(&home.home()).unwrap();
+    let told = home.rekindle_json(&["undo", "--dry-run"]).unwrap();
+    assert_eq!((&told["sessionId"], &told["dryRun"]), (&SESSION.into(), &true.into()));
+    assert_eq!(tree::differences(&before, &tree::look(&home.home()).unwrap()), [""; 0]);
+
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let told = home.rekindle_json(&["undo", SESSION]).unwrap();
+    assert_eq!((&told["keptSince"], &told["dryRun"]), (&0.into(), &false.into()));
+    assert_eq!(fs::read(&path).unwrap(), old);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+
+    let again = home.rekindle(&["undo"]).unwrap();
+    assert_eq!((again.code(), again.stdout.as_str()), (Some(3), ""));
+    assert_eq!(again.stderr, "rekindle: there is no repair to take back\n");
+    assert_eq!(fs::read(&path).unwrap(), old);
+    // The wound is there again, and can be mended and taken back again.
+    assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");
+    assert!(home.rekindle(&["undo"]).unwrap().success());
+    assert_eq!(fs::read(&path).unwrap(), old);
+}
+
+#[test]
+fn what_was_said_since_stays() {
+    let (home, old) = repaired();
+    let path = home.transcript(SESSION);
+    let last = talk::talk(SESSION, &home.project(), 4);
+    let parent = last.uuid(last.reply(3).unwrap());
+    let rows = talk::turn_rows(SESSION, &home.project(), 4, &parent);
+    let since: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::File::options().append(true).open(&path).unwrap().write_all(since.as_bytes()).unwrap();
+    let told = home.rekindle_json(&["undo"]).unwrap();
+    assert_eq!(told["keptSince"], since.len());
+    assert_eq!(fs::read(&path).unwrap(), [old, since.into_bytes()].concat());
+}
+
+#[test]
+fn another_content_is_not_taken_back() {
+    let (home, _) = repaired();
+    let path = home.transcript(SESSION);
+    let other = talk::talk("another", &home.project(), 9).bytes();
+    fs::write(&path, &other).unwrap();
+    let before = tree::look(&home.home()).unwrap();
+    let refused = home.rekindle(&["undo"]).unwrap();
+    assert_eq!((refused.code(), refused.stdout.as_str()), (Some(3), ""));
+    assert!(refused.stderr.contains("no longer what the repair made"), "{}", refused.stderr);
+    assert_eq!(tree::differences(&before, &tree::look(&home.home()).unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_conversation_that_was_put_back() {
+    let home = Home::new().unwrap();
+    let path = home.put_talk(SESSION, 4).unwrap();
+    let whole = fs::read(&path).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+
+    // Where nothing was, nothing is again; the vault still has it.
+    fs::remove_file(&path).unwrap();
+    assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    let done = home.rekindle(&["undo"]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    assert!(!path.exists());
+    assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");
+    assert_eq!(fs::read(&path).unwrap(), whole);
+
+    // Where a stub was, the stub is again.
+    let stub = b"{\"type\":\"summary\",\"summary\":\"a stub\",\"leafUuid\":\"x\"}\n";
+    fs::write(&path, stub).unwrap();
+    let told: Value = home.repair(&[SESSION]).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), whole, "{told}");
+    assert_eq!(fs::read(told["backupPath"].as_str().unwrap()).unwrap(), stub);
+    assert!(home.rekindle(&["undo"]).unwrap().success());
+    assert_eq!(fs::read(&path).unwrap(), stub);
+}
