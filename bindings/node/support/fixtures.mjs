@@ -1,4 +1,4 @@
-// The design's seven fixtures, made anew for each test.
+// Seven files, from healthy to large, made anew for each test.
 import { randomUUID } from 'node:crypto'
 
 const START = Date.parse('2026-11-01T10:00:00.000Z')

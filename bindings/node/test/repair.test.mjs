@@ -55,7 +55,7 @@ test('orphans go to the row before them, and nothing else changes', async (t) =>
   assert.equal(readFileSync(path, 'utf8'), lines(whole))
 })
 
-test("the design's example: a progress row whose parent is in a subagent's file", async (t) => {
+test("a progress row whose parent is in a subagent's file", async (t) => {
   const world = new World(t)
   const id = randomUUID()
   const rows = conversation(world, 20, { id })

@@ -35,6 +35,10 @@ impl StateDir {
         if meta.uid() != user {
             return Err(StateDirError::NotOurs { path, owner: meta.uid(), user });
         }
+        if meta.mode() & 0o077 != 0 {
+            // Conversations hold secrets; one that was made by hand with the umask's mode is closed.
+            durable::set_like(&path, durable::Kept { mode: Some(0o700), mtime: None })?;
+        }
         Ok(Self(path))
     }
 
@@ -111,6 +115,16 @@ mod tests {
         let state = StateDir::open(root.path().join("a/b")).unwrap();
         let mode = std::fs::metadata(state.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn an_open_one_is_closed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("state");
+        std::fs::DirBuilder::new().create(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        StateDir::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]

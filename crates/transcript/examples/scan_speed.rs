@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The corpus: 300 files, 200 B to 20 MB, 600 MB in all, a tenth of them damaged.
+/// The corpus: 300 files, 200 B to 20 MB, 600 MB in all, a tenth of them damaged.
 const FILES: u64 = 300;
 const TOTAL: u64 = 600 << 20;
 

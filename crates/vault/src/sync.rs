@@ -248,7 +248,7 @@ fn is_known(cache: &Cache, source: &Source) -> bool {
     cache.fresh(&source.path, &source.stamp).is_some_and(|seen| !seen.gone && seen.shrunk.is_none())
 }
 
-// An agent truncates in place and writes on (DAMAGE.md): what a single look sees may be the middle of that.
+// An agent truncates in place and writes on (docs/damage.md): what a single look sees may be the middle of that.
 fn shrinks(writer: &Writer<'_>, source: &Source, cache: &Cache, options: &SyncOptions<'_>) -> Option<Seen> {
     let known = writer.file(&name_of(source))?.newest()?;
     if source.stamp.size >= known.source.size || !(options.owner_alive)(source) {

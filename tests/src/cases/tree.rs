@@ -208,7 +208,7 @@ fn progress(base: &mut Base, like: Row) -> Row {
     row
 }
 
-/// The design's own example: a progress row whose parent lives in a subagent's file, and the turn hangs on it.
+/// A progress row whose parent lives in a subagent's file, and the turn hangs on it.
 fn orphan_progress(base: &mut Base) -> Result<()> {
     let ask = base.ask(6)?;
     let row = progress(base, ask);

@@ -58,7 +58,7 @@ pub fn config_dirs(
     dirs
 }
 
-// Longer slugs are cut here and get a hash appended (DAMAGE.md, "Format facts").
+// Longer slugs are cut here and get a hash appended (seen in transcripts).
 const LONGEST_SLUG: usize = 200;
 
 /// The folder name the agent gives to a working directory: lossy, so the `cwd` inside the rows is the truth.
