@@ -1,4 +1,5 @@
 //! Two processes in one conversation: both branches are told, and the user chooses which one is live.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::collections::HashMap;
 

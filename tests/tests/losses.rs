@@ -1,4 +1,5 @@
 //! Losses: what happened to a mirrored conversation is told, and what was lost comes back byte for byte.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

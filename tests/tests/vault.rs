@@ -1,4 +1,5 @@
 //! The vault by hand: versions, flipped bits, and what agents do to their own files, which is no loss.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::fs;
 
