@@ -1,4 +1,5 @@
 //! Bad input: a stable exit code, one clear sentence, and not a byte of the agent's directory changed.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};

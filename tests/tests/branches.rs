@@ -1,4 +1,5 @@
 //! Two processes in one conversation: both branches are told, and the user chooses which one is live.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::collections::HashMap;
 
@@ -10,8 +11,8 @@ use serde_json::{Value, json};
 const SESSION: &str = "66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 
 /// Three turns, then turns 3 and 4 of one process and 5 and 6 of another, row by row in turn. The second one wrote
-/// last, newest, and the checkpoint.
-fn interleaved(home: &Home) -> Base {
+/// last, newest, and perhaps the checkpoint.
+fn interleaved(home: &Home, checkpoint: bool) -> Base {
     let mut base = talk::talk(SESSION, &home.project(), 3);
     let fork = base.uuid(base.reply(2).unwrap());
     let branch = |turns: [u8; 2]| {
@@ -27,7 +28,9 @@ fn interleaved(home: &Home) -> Base {
     let prompt = json!({
         "type": "last-prompt", "lastPrompt": "ask-06 please", "leafUuid": leaf, "sessionId": SESSION,
     });
-    base.push(prompt);
+    if checkpoint {
+        base.push(prompt);
+    }
     base
 }
 
@@ -47,17 +50,18 @@ fn turns_from(base: &Base, leaf: &Value) -> Vec<u8> {
     turns
 }
 
-/// Where each kind of agent resumes: by the last row, by the newest time, by the checkpoint (docs/damage.md).
-fn resumes(base: &Base) -> [Vec<u8>; 3] {
-    let is_turn = |row: &Value| row["type"] == "user" || row["type"] == "assistant";
-    let last = base.find_last("turn", is_turn).unwrap();
-    let dated: Vec<_> = base.rows().into_iter().filter(|row| base[*row]["uuid"].is_string()).collect();
+/// Where agents resume (docs/damage.md): older ones at the newest time, newer ones at the checkpoint unless the last
+/// row follows from it, else at the last row.
+fn resumes(base: &Base) -> [Vec<u8>; 2] {
+    let tree: Vec<_> = base.rows().into_iter().filter(|row| base[*row]["uuid"].is_string()).collect();
     let time = |row: &lab::base::Row| base[*row]["timestamp"].as_str().unwrap_or_default().to_owned();
-    let newest = dated.iter().map(time).max().unwrap();
-    let first_newest = dated.iter().find(|row| time(row) == newest).unwrap();
-    let checkpoint = base.find_last("checkpoint", |row| row["type"] == "last-prompt").unwrap();
-    let leaf = base[checkpoint]["leafUuid"].clone();
-    [base.uuid(last), base.uuid(*first_newest), leaf].map(|leaf| turns_from(base, &leaf))
+    let newest = tree.iter().map(time).max().unwrap();
+    let newest = turns_from(base, &base.uuid(*tree.iter().find(|row| time(row) == newest).unwrap()));
+    let last = turns_from(base, &base.uuid(*tree.last().unwrap()));
+    let checkpoint = base.find_last("checkpoint", |row| row["type"] == "last-prompt");
+    let named = checkpoint.map(|row| turns_from(base, &base[row]["leafUuid"]));
+    let newer = named.ok().filter(|named| !last.starts_with(named)).unwrap_or(last);
+    [newest, newer]
 }
 
 fn shown(home: &Home) -> (Vec<u8>, Vec<u8>) {
@@ -78,10 +82,19 @@ fn read(home: &Home) -> Base {
 
 #[test]
 fn the_user_chooses_between_two_processes() {
+    choose(false);
+}
+
+#[test]
+fn the_user_chooses_against_a_checkpoint() {
+    choose(true);
+}
+
+fn choose(checkpoint: bool) {
     let home = Home::new().unwrap();
-    let made = interleaved(&home);
+    let made = interleaved(&home, checkpoint);
     home.put(SESSION, &made.bytes()).unwrap();
-    assert_eq!(resumes(&made), [0, 1, 2].map(|_| vec![0, 1, 2, 5, 6]));
+    assert_eq!(resumes(&made), [(); 2].map(|()| vec![0, 1, 2, 5, 6]));
 
     // Told, and not called damage: it looks exactly like a rewind.
     let scan = home.scan(SESSION).unwrap();
@@ -102,7 +115,7 @@ fn the_user_chooses_between_two_processes() {
     let told = home.repair(&[SESSION, "--branch", "2"]).unwrap();
     assert_eq!(told["status"], "repaired", "{told}");
     let chosen = read(&home);
-    assert_eq!(resumes(&chosen), [0, 1, 2].map(|_| vec![0, 1, 2, 3, 4]));
+    assert_eq!(resumes(&chosen), [(); 2].map(|()| vec![0, 1, 2, 3, 4]));
     assert_eq!(shown(&home), (vec![0, 1, 2, 3, 4], vec![5, 6]));
     assert_eq!(home.scan(SESSION).unwrap()["status"], "healthy");
     assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "already_healthy");
@@ -111,7 +124,7 @@ fn the_user_chooses_between_two_processes() {
         assert!(chosen.ask(turn).is_ok() && chosen.reply(turn).is_ok(), "turn {turn}");
     }
     home.repair(&[SESSION, "--branch", "2"]).unwrap();
-    assert_eq!(resumes(&read(&home)), [0, 1, 2].map(|_| vec![0, 1, 2, 5, 6]));
+    assert_eq!(resumes(&read(&home)), [(); 2].map(|()| vec![0, 1, 2, 5, 6]));
 
     assert!(home.rekindle(&["undo"]).unwrap().success());
     assert!(home.rekindle(&["undo"]).unwrap().success());

@@ -1,4 +1,5 @@
 //! Repairs in place and as copies: what changes, what must not, and what is kept.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

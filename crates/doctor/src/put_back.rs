@@ -10,7 +10,7 @@ use agents::claude::{ConfigDir, Owners, TranscriptFile};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
 use transcript::{Buffer, Transcript};
-use vault::{Conversation, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation};
+use vault::{Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation};
 
 use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
@@ -47,10 +47,7 @@ impl Clinic {
         let Some(config) = self.config_of(&file.path) else { return Ok(None) };
         let key = Key::new(config, Some(&file.session));
         let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
-        let Some(best) = mirrored.best_generation().cloned() else { return Ok(None) };
-        if self.lost_what(path, &conversation, &mirrored, &best)?.is_none() {
-            return Ok(None);
-        }
+        let Some(best) = self.lost_generation(path, &conversation, &mirrored)? else { return Ok(None) };
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
         outcome.reason = Some(format!("generation {} of the vault was put back", best.number));
         if dry_run {
@@ -71,8 +68,45 @@ impl Clinic {
     /// Whether a scan's loss is one: agents cut and rewrite their own files too.
     pub(crate) fn is_lost(&self, key: &Key, path: &Path) -> Result<bool, Error> {
         let Some((conversation, mirrored)) = self.mirrored(key, path)? else { return Ok(false) };
-        let Some(best) = mirrored.best_generation() else { return Ok(false) };
-        Ok(self.lost_what(path, &conversation, &mirrored, best)?.is_some())
+        Ok(self.lost_generation(path, &conversation, &mirrored)?.is_some())
+    }
+
+    /// The generation that has what the file has not; `None` where nothing is lost.
+    fn lost_generation(
+        &self,
+        path: &Path,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+    ) -> Result<Option<GenerationInfo>, Error> {
+        let Some(best) = mirrored.best_generation() else { return Ok(None) };
+        if self.lost_what(path, conversation, mirrored, best)?.is_some() {
+            return Ok(Some(best.clone()));
+        }
+        // A longer conversation that took the place of this one looks like the best of it.
+        let whole = mirrored.generations.iter().rev().filter(|it| it.talks && !it.damaged);
+        let whole: Vec<&GenerationInfo> = whole.collect();
+        for pair in whole.windows(2).take_while(|pair| pair[0].event == Event::Overwritten) {
+            let what = self.lost_what(path, conversation, mirrored, pair[1])?;
+            if what == Some(Relation::Diverged) && self.is_another(path, conversation, mirrored, pair[1])? {
+                return Ok(Some(pair[1].clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the file and the generation have not one row in common.
+    fn is_another(
+        &self,
+        path: &Path,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+        generation: &GenerationInfo,
+    ) -> Result<bool, Error> {
+        let mut vaulted = Vec::new();
+        self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut vaulted)?;
+        let current = Transcript::open(path, &mut Buffer::default()).map_err(Error::read(path))?;
+        let ids: HashSet<u128> = current.ids().collect();
+        Ok(Transcript::of(&vaulted, None).ids().all(|id| !ids.contains(&id)))
     }
 
     /// Puts back a conversation that the user names: the best generation, or a given one.
@@ -177,6 +211,14 @@ impl Clinic {
             && has_rows(path);
         if diverged {
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
+            // What is there may stay: asked again, nothing is lost any more.
+            self.note_ours(&session, path)?;
+            self.tell("put_back", |entry| {
+                entry
+                    .with("sessionId", session.as_str())
+                    .with("path", copied.path.to_string_lossy())
+                    .with("generation", generation.number)
+            })?;
             return Ok(Ok(PutBack { others: 0, generation: generation.number, backup: None, ..copied }));
         }
         let at = Timestamp::now();

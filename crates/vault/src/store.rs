@@ -134,6 +134,18 @@ impl<'v> Writer<'v> {
         let plan = plan(&mut subject, codec, before.as_ref(), depth)?;
         let old_size = newest.map_or(0, Generation::size);
         let standing = newest.map_or(Event::New, |newest| newest.event);
+        let plan = match (plan, newest) {
+            // What was lost is safe elsewhere by now: the same content is the one to stand here.
+            (Plan::Unchanged, Some(newest)) if whose == Origination::Ours && standing.is_loss() => {
+                Plan::Store {
+                    event: Event::Repaired,
+                    generation: newest.number,
+                    keep_frames: newest.frames.len(),
+                    keep_bytes: old_size,
+                }
+            }
+            (plan, _) => plan,
+        };
         let mut stored =
             Stored { event: None, generation: 0, standing, old_size, stamp, read_at_ns, bytes_read: 0 };
         let Plan::Store { event, generation, keep_frames, keep_bytes } = plan else {

@@ -1,0 +1,160 @@
+//! The vault by hand: versions, flipped bits, and what agents do to their own files, which is no loss.
+#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
+
+use std::fs;
+
+use lab::base::Base;
+use lab::home::Home;
+use lab::talk;
+use serde_json::{Value, json};
+
+const SESSION: &str = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+
+fn sync(home: &Home) {
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+}
+
+#[test]
+fn versions_are_written_where_one_says() {
+    let home = Home::new().unwrap();
+    let path = home.put_talk(SESSION, 5).unwrap();
+    let first = fs::read(&path).unwrap();
+    sync(&home);
+    let second = talk::talk("other", &home.project(), 3).bytes();
+    fs::write(&path, &second).unwrap();
+    sync(&home);
+    let to = home.root().join("out.jsonl");
+    let to_text = to.to_string_lossy().into_owned();
+    for (number, bytes) in [("1", &first), ("2", &second)] {
+        let words = ["vault", "restore", SESSION, "--generation", number, "--to", &to_text];
+        let told = home.rekindle_json(&[&words[..], &["--dry-run"]].concat()).unwrap();
+        assert_eq!((&told["path"], to.exists()), (&json!(to_text), false));
+        assert_eq!(home.rekindle_json(&words).unwrap()["generation"].to_string(), number);
+        assert_eq!(&fs::read(&to).unwrap(), bytes);
+        let again = home.rekindle(&words).unwrap();
+        assert_eq!((again.code(), again.stdout.as_str()), (Some(3), ""));
+        assert!(again.stderr.contains("nothing is overwritten"), "{}", again.stderr);
+        fs::remove_file(&to).unwrap();
+    }
+    assert_eq!(fs::read(&path).unwrap(), second);
+    // In its place: a version of the same conversation replaces it, and what was there is kept.
+    let longer = talk::talk(SESSION, &home.project(), 5).bytes();
+    let shorter = talk::talk(SESSION, &home.project(), 3).bytes();
+    fs::write(&path, &longer).unwrap();
+    sync(&home);
+    fs::write(&path, &shorter).unwrap();
+    let told = home.rekindle_json(&["vault", "restore", SESSION, "--generation", "1"]).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), first);
+    let backup = told["sessions"][0]["backupPath"].as_str().unwrap();
+    assert_eq!(fs::read(backup).unwrap(), shorter);
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_named() {
+    let home = Home::new().unwrap();
+    home.put_talk(SESSION, 5).unwrap();
+    home.put_talk("bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb", 5).unwrap();
+    sync(&home);
+    let clean = home.rekindle(&["vault", "verify", "--json"]).unwrap();
+    assert_eq!(clean.code(), Some(0));
+    let mut configs = fs::read_dir(home.state().join("vault/conversations")).unwrap();
+    let ours = configs.next().unwrap().unwrap().path().join(SESSION);
+    let files = ["data", "manifest.jsonl"].map(|name| ours.join(name));
+    for file in files {
+        let good = fs::read(&file).unwrap();
+        for at in [0, good.len() / 2, good.len() - 2] {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            fs::write(&file, bad).unwrap();
+            let found = home.rekindle(&["vault", "verify", "--json"]).unwrap();
+            assert_eq!(found.code(), Some(1), "byte {at} of {}", file.display());
+            let told: Value = serde_json::from_str(&found.stdout).unwrap();
+            let damage = told["damage"].as_array().unwrap();
+            assert!(!damage.is_empty());
+            for place in damage {
+                assert!(place["conversation"].as_str().unwrap().contains(SESSION), "{place}");
+            }
+        }
+        fs::write(&file, &good).unwrap();
+    }
+    assert_eq!(home.rekindle(&["vault", "verify"]).unwrap().code(), Some(0));
+}
+
+/// What an agent does to its own file is no loss.
+fn is_no_loss(before: &dyn Fn(&Home) -> Base, rewrite: &dyn Fn(&Home, Base) -> Vec<u8>) {
+    let home = Home::new().unwrap();
+    let base = before(&home);
+    let path = home.put(SESSION, &base.bytes()).unwrap();
+    sync(&home);
+    let rewritten = rewrite(&home, base);
+    fs::write(&path, &rewritten).unwrap();
+    for _ in 0..2 {
+        let scan = home.scan(SESSION).unwrap();
+        assert_eq!(scan["status"], "healthy", "{scan}");
+        assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "already_healthy");
+        assert_eq!(fs::read(&path).unwrap(), rewritten);
+        assert!(home.rekindle(&["repair", "--all"]).unwrap().success());
+        assert_eq!(fs::read(&path).unwrap(), rewritten);
+        sync(&home);
+    }
+    let all = home.rekindle_json(&["scan", "--all"]).unwrap();
+    assert_eq!((&all["totals"]["healthy"], &all["totals"]["sessions"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn rows_dropped_before_a_compaction_are_no_loss() {
+    let compacted = |home: &Home| {
+        let mut base = talk::talk(SESSION, &home.project(), 6);
+        let last = base.reply(5).unwrap();
+        let (boundary, summary) = (uuid::Uuid::new_v4().to_string(), uuid::Uuid::new_v4().to_string());
+        let mut compact = base[last].clone();
+        compact["type"] = "system".into();
+        compact["subtype"] = "compact_boundary".into();
+        compact["content"] = "Conversation compacted".into();
+        compact["parentUuid"] = Value::Null;
+        compact["logicalParentUuid"] = base.uuid(last);
+        compact["uuid"] = boundary.clone().into();
+        compact["timestamp"] = base.later(5).unwrap().into();
+        compact.as_object_mut().unwrap().remove("message");
+        let mut summed = base[base.ask(5).unwrap()].clone();
+        summed["parentUuid"] = boundary.into();
+        summed["uuid"] = summary.clone().into();
+        summed["isCompactSummary"] = true.into();
+        summed["message"]["content"] = "This session continues: ask-00 to ask-05.".into();
+        summed["timestamp"] = base.later(6).unwrap().into();
+        let turn = talk::turn_rows(SESSION, &home.project(), 9, &json!(summary));
+        for row in [compact, summed].into_iter().chain(turn) {
+            base.push(row);
+        }
+        base
+    };
+    is_no_loss(&compacted, &|home, mut base| {
+        let boundary = base.find("boundary", |row| row["subtype"] == "compact_boundary").unwrap();
+        let last = base.uuid(base.reply(9).unwrap());
+        let at = base.at(boundary).unwrap();
+        let dropped = base.rows()[..at].to_vec();
+        base.drop_rows(&dropped);
+        for row in talk::turn_rows(SESSION, &home.project(), 10, &last) {
+            base.push(row);
+        }
+        base.bytes()
+    });
+}
+
+#[test]
+fn a_last_row_taken_back_and_written_anew_is_no_loss() {
+    let plain = |home: &Home| talk::talk(SESSION, &home.project(), 6);
+    is_no_loss(&plain, &|home, mut base| {
+        let last = base.reply(5).unwrap();
+        let mut reply = base[last].clone();
+        reply["uuid"] = uuid::Uuid::new_v4().to_string().into();
+        reply["message"]["id"] = "msg_again".into();
+        reply["timestamp"] = base.later(30).unwrap().into();
+        base.drop_rows(&[last]);
+        let turn = talk::turn_rows(SESSION, &home.project(), 8, &reply["uuid"]);
+        for row in std::iter::once(reply).chain(turn) {
+            base.push(row);
+        }
+        base.bytes()
+    });
+}
