@@ -1,4 +1,5 @@
 //! The help of every command, as people read it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lab::home::Home;
 
