@@ -1,5 +1,9 @@
 //! Losses: what happened to a mirrored conversation is told, and what was lost comes back byte for byte.
-#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "throwaway files are damaged on purpose, and a test that cannot go on panics"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,9 @@
 //! Repairs in place and as copies: what changes, what must not, and what is kept.
-#![expect(clippy::disallowed_methods, reason = "the files are throwaway, and damaged on purpose")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "throwaway files are damaged on purpose, and a test that cannot go on panics"
+)]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

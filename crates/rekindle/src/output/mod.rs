@@ -106,7 +106,7 @@ pub(crate) fn version() -> ExitCode {
     let mut out = std::io::stdout().lock();
     let text = concat!("rekindle ", env!("CARGO_PKG_VERSION"), "\n");
     match out.write_all(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
     }
 }

@@ -1,0 +1,234 @@
+//! The help of every command, as people read it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use lab::home::Home;
+
+/// The help in 80 columns; nothing of it may be wider.
+fn help(words: &[&str]) -> String {
+    let home = Home::new().unwrap();
+    let mut command = home.rekindle_command(words);
+    let done =
+        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
+    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
+    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    assert!(words.is_empty() || done.stdout.contains("Example"), "{words:?} shows no example");
+    done.stdout
+}
+
+#[test]
+fn help_of_the_program() {
+    insta::assert_snapshot!(help(&[]), @r#"
+    Coding agents that survive anything
+
+    Usage: rekindle <COMMAND>
+
+    Commands:
+      up           Bring the vault up to date, check every conversation and say what
+                   was found
+      scan         Check conversations for damage, without changing anything
+      repair       Mend damaged conversations; every byte that was there is kept
+      branches     Draw the branches of a conversation with their last prompts
+      show         Read a conversation: who said what, when, with which tool
+      undo         Take the last repair back; what was said since stays
+      vault        The mirror of every conversation: bring it up to date, look into
+                   it, take things out
+      completions  Print completions for a shell
+      man          Print the manual page, or write all pages into a directory
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+    "#);
+}
+
+#[test]
+fn help_of_up() {
+    insta::assert_snapshot!(help(&["up"]), @r#"
+    Bring the vault up to date, check every conversation and say what was found
+
+    Usage: rekindle up [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle up
+
+    Changes nothing outside its own state directory.
+    "#);
+}
+
+#[test]
+fn help_of_scan() {
+    insta::assert_snapshot!(help(&["scan"]), @r#"
+    Check conversations for damage, without changing anything
+
+    Usage: rekindle scan [OPTIONS] [ID|PATH]
+
+    Arguments:
+      [ID|PATH]  A session's id, the beginning of one, or a transcript's path
+
+    Options:
+          --all   Check every conversation (also what happens without a target)
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Examples:
+      rekindle scan --all
+      rekindle scan 1a2b3c4d --json
+    "#);
+}
+
+#[test]
+fn help_of_repair() {
+    insta::assert_snapshot!(help(&["repair"]), @r#"
+    Mend damaged conversations; every byte that was there is kept
+
+    Usage: rekindle repair [OPTIONS] <ID|PATH|--all>
+
+    Arguments:
+      [ID|PATH]  A session's id, the beginning of one, or a transcript's path
+
+    Options:
+          --all           Mend every conversation that is broken
+          --dry-run       Show what would change, and change nothing
+          --as-copy       Leave the original alone and write a mended copy under a
+                          new id
+          --branch <N>    Make another branch the live one: its number in `rekindle
+                          branches`
+          --last <TURNS>  Write a copy that holds only the last turns, for a
+                          conversation too long to resume
+          --json          Print one JSON object
+      -h, --help          Print help
+
+    Examples:
+      rekindle repair --all --dry-run
+      rekindle repair 1a2b3c4d
+      rekindle repair 1a2b3c4d --branch 2
+
+    A repair is taken back by `rekindle undo`.
+    "#);
+}
+
+#[test]
+fn help_of_branches() {
+    insta::assert_snapshot!(help(&["branches"]), @r#"
+    Draw the branches of a conversation with their last prompts
+
+    Usage: rekindle branches [OPTIONS] <ID|PATH>
+
+    Arguments:
+      <ID|PATH>  A session's id, the beginning of one, or a transcript's path
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle branches 1a2b3c4d
+
+    Another branch is made the live one by `rekindle repair ID --branch N`.
+    "#);
+}
+
+#[test]
+fn help_of_show() {
+    insta::assert_snapshot!(help(&["show"]), @r#"
+    Read a conversation: who said what, when, with which tool
+
+    Usage: rekindle show [OPTIONS] <ID|PATH>
+
+    Arguments:
+      <ID|PATH>  A session's id, the beginning of one, or a transcript's path
+
+    Options:
+          --md    As Markdown
+          --json  One JSON object per line
+      -h, --help  Print help
+
+    Examples:
+      rekindle show 1a2b3c4d
+      rekindle show 1a2b3c4d --md > conversation.md
+    "#);
+}
+
+#[test]
+fn help_of_undo() {
+    insta::assert_snapshot!(help(&["undo"]), @r#"
+    Take the last repair back; what was said since stays
+
+    Usage: rekindle undo [OPTIONS] [ID|PATH]
+
+    Arguments:
+      [ID|PATH]  The session, where it was not the last one repaired
+
+    Options:
+          --dry-run  Say what would be done, and do nothing
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Examples:
+      rekindle undo
+      rekindle undo 1a2b3c4d --dry-run
+    "#);
+}
+
+#[test]
+fn help_of_vault() {
+    insta::assert_snapshot!(help(&["vault"]), @r#"
+    The mirror of every conversation: bring it up to date, look into it, take things
+    out
+
+    Usage: rekindle vault <COMMAND>
+
+    Commands:
+      sync     Mirror what is new
+      list     List the conversations in it
+      verify   Check every stored bit, and say what a bad one touches
+      restore  Put a conversation back byte for byte, keeping what was there
+      prune    Let go of what is past its time, by way of a trash that keeps it a
+               week more
+      forget   Erase a conversation from the vault for good
+      status   The vault at a glance, and what was lost outside of it
+
+    Options:
+      -h, --help  Print help
+
+    Examples:
+      rekindle vault sync
+      rekindle vault restore 1a2b3c4d
+    "#);
+}
+
+#[test]
+fn help_of_completions() {
+    insta::assert_snapshot!(help(&["completions"]), @r#"
+    Print completions for a shell
+
+    Usage: rekindle completions <SHELL>
+
+    Arguments:
+      <SHELL>  Which shell [possible values: bash, elvish, fish, powershell, zsh]
+
+    Options:
+      -h, --help  Print help
+
+    Example: rekindle completions bash >
+    ~/.local/share/bash-completion/completions/rekindle
+    "#);
+}
+
+#[test]
+fn help_of_man() {
+    insta::assert_snapshot!(help(&["man"]), @r#"
+    Print the manual page, or write all pages into a directory
+
+    Usage: rekindle man [OPTIONS]
+
+    Options:
+          --to <DIR>  Write one page per command there
+      -h, --help      Print help
+
+    Example: rekindle man --to ~/.local/share/man/man1
+    "#);
+}
