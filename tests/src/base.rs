@@ -42,13 +42,24 @@ impl Base {
             if value.get("sessionId").is_some() {
                 value["sessionId"] = session.into();
             }
-            let number = i64::try_from(base.order.len())?;
-            if let Some(time) = value["timestamp"].as_str() {
-                value["timestamp"] = spaced(time, number)?.into();
-            }
             base.push(value);
         }
         Ok(base)
+    }
+
+    /// Moves every row to yesterday, ten seconds behind the one before it. Newer agents bridge a missing parent to a row
+    /// at most five seconds older (2.1.100, 2.1.325): a conversation held by a script in seconds would hide damage that
+    /// costs a person the whole history.
+    pub fn spread_out(mut self) -> Result<Base> {
+        for (number, row) in (0..).zip(self.order.clone()) {
+            if let Some(time) = self[row]["timestamp"].as_str() {
+                let time: jiff::Timestamp = time.parse()?;
+                let yesterday = time - jiff::SignedDuration::from_hours(24);
+                self[row]["timestamp"] =
+                    written(yesterday + jiff::SignedDuration::from_secs(10 * number)).into();
+            }
+        }
+        Ok(self)
     }
 
     /// Every row, in file order.
@@ -218,15 +229,6 @@ impl Base {
         let at = self.at(row)?;
         Ok((self.lines(&self.order[..at]), self.lines(&self.order[at + 1..])))
     }
-}
-
-/// A row's time, yesterday and ten seconds behind the row before it. Newer agents bridge a missing parent to a row at
-/// most five seconds older (2.1.100, 2.1.325): a conversation held by a script in seconds would hide damage that costs
-/// a person the whole history.
-fn spaced(time: &str, number: i64) -> Result<String> {
-    let time: jiff::Timestamp = time.parse()?;
-    let moved = time - jiff::SignedDuration::from_hours(24) + jiff::SignedDuration::from_secs(10 * number);
-    Ok(written(moved))
 }
 
 /// A time as the agent writes it.

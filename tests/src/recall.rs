@@ -211,7 +211,7 @@ fn damage(lab: &Lab, case: &Case, base: &str, rekindle: Option<&Path>) -> Result
     let original = fs::read(lab.home.transcript(base)).context("the base conversation has no transcript")?;
     let session = Uuid::new_v4().to_string();
     let file = lab.home.transcript(&session);
-    let mut rows = Base::read(&original, &session)?;
+    let mut rows = Base::read(&original, &session)?.spread_out()?;
     fs::write(&file, rows.bytes())?;
     if let (Before::Synced, Some(rekindle)) = (case.before, rekindle) {
         neighbours(lab, &original)?;
@@ -246,7 +246,7 @@ fn damage(lab: &Lab, case: &Case, base: &str, rekindle: Option<&Path>) -> Result
 fn neighbours(lab: &Lab, original: &[u8]) -> Result<()> {
     for _ in 0..9 {
         let session = Uuid::new_v4().to_string();
-        fs::write(lab.home.transcript(&session), Base::read(original, &session)?.bytes())?;
+        fs::write(lab.home.transcript(&session), Base::read(original, &session)?.spread_out()?.bytes())?;
     }
     Ok(())
 }

@@ -24,8 +24,11 @@ const KILLS: usize = 1_000;
 const THREADS: usize = 2;
 /// So often a repair is let through: it has to clear up after all the killed ones.
 const THROUGH: usize = 50;
-/// Kills reach from the start to a good while behind the swap, into the watch over the old file.
-const BEYOND: f64 = 1.3;
+/// Kills reach from the start to as far behind the swap as it is from the start: into the watch over the old file.
+const BEYOND: f64 = 2.0;
+/// How much the time of the swap is thought later after a kill that came too early for it, or earlier after one that
+/// came too late: the machine may be busy now and idle then, and kills shall fall on both sides.
+const LEARN: f64 = 1.04;
 
 /// Small, seeded, and good enough to spread kills over a few milliseconds (xorshift64*).
 struct Random(u64);
@@ -82,7 +85,7 @@ fn kill(kills: usize, seed: u64) -> (usize, usize) {
     let home = Home::new().unwrap();
     let old = wounded(&home.project());
     let path = home.transcript(SESSION);
-    let (swap, new) = through(&home, &old);
+    let (mut swap, new) = through(&home, &old);
     assert_ne!(old, new);
     let mut random = Random(seed);
     let (mut olds, mut news) = (0, 0);
@@ -93,8 +96,14 @@ fn kill(kills: usize, seed: u64) -> (usize, usize) {
         spin(since + swap.mul_f64(random.next() * BEYOND));
         drop(running);
         match fs::read(&path).unwrap() {
-            bytes if bytes == old => olds += 1,
-            bytes if bytes == new => news += 1,
+            bytes if bytes == old => {
+                olds += 1;
+                swap = swap.mul_f64(LEARN);
+            }
+            bytes if bytes == new => {
+                news += 1;
+                swap = swap.div_f64(LEARN);
+            }
             bytes => panic!("kill {round} left {} bytes that are neither old nor new", bytes.len()),
         }
         if round % THROUGH == 0 {
@@ -132,5 +141,5 @@ fn a_thousand_kills_leave_the_old_file_or_the_new_one() {
     let (olds, news) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert_eq!(olds + news, KILLS);
     // Otherwise the kills all came too early or too late, and this proved nothing.
-    assert!(olds > KILLS / 10 && news > KILLS / 20, "{olds} old, {news} new");
+    assert!(olds > KILLS / 5 && news > KILLS / 5, "{olds} old, {news} new");
 }
