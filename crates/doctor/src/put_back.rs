@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
-use agents::claude::{ConfigDir, Owners, TranscriptFile};
+use agents::claude::{ConfigDir, TranscriptFile};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
 use transcript::{Buffer, Transcript};
@@ -14,6 +14,7 @@ use vault::{Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Or
 
 use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
+use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
 
 /// The agent sweeps transcripts older than this where its settings say nothing (cc#85466).
@@ -148,6 +149,9 @@ impl Clinic {
             None => mirrored.best_generation().cloned(),
         };
         let Some(chosen) = chosen else { return Ok(None) };
+        // The file behind a link is the one to change; the link stays.
+        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        let _lock = self.lock(session)?;
         Ok(Some(self.put_back(&conversation, &mirrored, &chosen, &path)?))
     }
 
@@ -166,13 +170,25 @@ impl Clinic {
         mirrored: &MirroredFile,
         generation: &GenerationInfo,
     ) -> Result<Option<Relation>, Error> {
+        let (relation, lost) = self.relation(path, conversation, mirrored, generation)?;
+        Ok(lost.then_some(relation))
+    }
+
+    /// How the rows that are there relate to a generation, and whether something of it is lost.
+    fn relation(
+        &self,
+        path: &Path,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+        generation: &GenerationInfo,
+    ) -> Result<(Relation, bool), Error> {
         let mut vaulted = Vec::new();
         self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut vaulted)?;
         let vaulted = Transcript::of(&vaulted, None);
         let vaulted_ids: HashSet<u128> = vaulted.ids().collect();
         let current = match Transcript::open(path, &mut Buffer::default()) {
             Ok(current) => current,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(Relation::Subset)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Relation::Subset, true)),
             Err(source) => return Err(Error::Read { path: path.to_path_buf(), source }),
         };
         let ids: HashSet<u128> = current.ids().collect();
@@ -180,7 +196,7 @@ impl Clinic {
         // An agent drops the rows before a compaction, and a row it did not finish: then the end is where it was.
         let end_is_lost = vaulted.newest_turn_ms() > current.newest_turn_ms();
         let another = vaulted_ids.is_disjoint(&ids);
-        Ok(((end_is_lost || another) && relation != Relation::Equal).then_some(relation))
+        Ok((relation, (end_is_lost || another) && relation != Relation::Equal))
     }
 
     fn put_back(
@@ -193,7 +209,7 @@ impl Clinic {
         let Some(session) = conversation.session.clone() else {
             return Ok(Err(Refusal::Diverged("the history is restored with --to only".to_owned())));
         };
-        if let Some(refusal) = refuse(Owners::look(&self.configs).of(&session, path)) {
+        if let Some(refusal) = refuse(self.owners_of(path).of(&session, path)) {
             return Ok(Err(refusal));
         }
         let config = ConfigDir::new(&conversation.config);
@@ -203,13 +219,14 @@ impl Clinic {
             SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
         let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
         let mtime = vault::put_back_mtime(original, period, now, newest_transcript(folder, path));
-        let kept = Kept { mode: None, mtime: Some(mtime) };
+        let there = File::open(path).ok();
+        let meta = there.as_ref().and_then(|file| file.metadata().ok());
+        let mode = meta.as_ref().and_then(|meta| Kept::of(meta).mode);
+        let kept = Kept { mode, mtime: Some(mtime) };
         durable::private_dir(folder)?;
-        let exists = path.exists();
-        let diverged = exists
-            && self.lost_what(path, conversation, mirrored, generation)? == Some(Relation::Diverged)
-            && has_rows(path);
-        if diverged {
+        let exists = there.is_some();
+        // Only a file that holds nothing else is replaced by its past; what is more, or other, keeps its place.
+        if exists && self.relation(path, conversation, mirrored, generation)?.0 == Relation::Diverged {
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
             // What is there may stay: asked again, nothing is lost any more.
             self.note_ours(&session, path)?;
@@ -223,28 +240,37 @@ impl Clinic {
         }
         let at = Timestamp::now();
         let backups = self.vault.backups();
-        let taken = match exists {
-            true => Backup::take(&backups, &session, path, at)?,
-            false => Backup::empty(&backups, &session, at)?,
+        let fill = |out: &mut dyn std::io::Write| {
+            let read = self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), out);
+            read.map(|_| ()).map_err(|error| std::io::Error::other(error.to_string()))
         };
-        let old = match exists {
-            true => mark_of(&taken.transcript())?,
-            false => FileMark { ino: 0, size: 0, blake3: String::new() },
-        };
-        self.vault.restore_to(&conversation.key, &mirrored.name, Some(generation.number), path, kept)?;
-        taken.write(&RepairRecord {
-            schema: RepairRecord::SCHEMA,
-            session_id: session.to_string(),
-            path: path.to_path_buf(),
-            at,
-            aside: crate::swap::aside(path, &session),
-            old,
-            new: mark_of(path)?,
-            state: RepairState::Done,
-            classes: Vec::new(),
-            absent: !exists,
-        })?;
-        let backup = exists.then(|| taken.transcript());
+        let mut backup = None;
+        if let (Some(old), Some(meta)) = (there, meta) {
+            let taken = Backup::take(&backups, &session, path, at)?;
+            backup = Some(taken.transcript());
+            let made = durable::write_beside(path, kept, fill)?;
+            let (session, meta, classes) = (&session, &meta, Vec::new());
+            let placement = Placement { session, path, old, meta, made, backup: taken, classes, now: at };
+            match self.place(placement)? {
+                Err(refusal) => return Ok(Err(refusal)),
+                Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
+            }
+        } else {
+            let taken = Backup::empty(&backups, &session, at)?;
+            durable::create_new(path, kept, fill)?;
+            taken.write(&RepairRecord {
+                schema: RepairRecord::SCHEMA,
+                session_id: session.to_string(),
+                path: path.to_path_buf(),
+                at,
+                aside: swap::aside(path, &session),
+                old: FileMark { ino: 0, size: 0, blake3: String::new() },
+                new: mark_of(path)?,
+                state: RepairState::Done,
+                classes: Vec::new(),
+                absent: true,
+            })?;
+        }
         let others = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         if let Some(source) = self.source_of(&file) {
@@ -306,10 +332,6 @@ fn mark_of(path: &Path) -> Result<FileMark, Error> {
     backup::mark(path, &file, size)
 }
 
-fn has_rows(path: &Path) -> bool {
-    let open = Transcript::open(path, &mut Buffer::default());
-    open.is_ok_and(|transcript: Transcript<File>| transcript.newest_turn_ms().is_some())
-}
 
 /// The agent's own setting, or its default.
 fn cleanup_days(config: &ConfigDir) -> u64 {

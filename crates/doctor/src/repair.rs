@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::SessionId;
-use agents::claude::{Owner, Owners, TranscriptFile};
+use agents::claude::{ConfigDir, Owner, Owners, TranscriptFile};
 use jiff::Timestamp;
 use serde::Serialize;
 use state::durable::{self, Kept};
 use state::lock::Lock;
 use transcript::{Buffer, Change, Finding, MOST_ROUNDS, Plan, Scan, Status, Transcript};
 
-use crate::backup::{self, Backup, RepairRecord, RepairState};
-use crate::swap::{self, Swapped};
+use crate::backup::Backup;
+use crate::swap::{self, Placement, Swapped};
 use crate::{Clinic, Error, Refusal, space};
 
 /// Another repair of the same session is over in a few seconds.
@@ -98,6 +98,23 @@ impl Clinic {
         options: RepairOptions,
         mut each: impl FnMut(&RepairOutcome),
     ) -> Vec<Result<RepairOutcome, Error>> {
+        let mut outcomes = Vec::with_capacity(files.len());
+        let mut rest = files;
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(batch_size(rest));
+            outcomes.extend(self.repair_batch(batch, options, &mut each));
+            rest = later;
+        }
+        outcomes
+    }
+
+    /// Repairs a few: every one holds a lock and its old file until the watch over all of them ends.
+    fn repair_batch(
+        &self,
+        files: &[TranscriptFile],
+        options: RepairOptions,
+        each: &mut impl FnMut(&RepairOutcome),
+    ) -> Vec<Result<RepairOutcome, Error>> {
         let mut swaps = Vec::new();
         let mut swapped = Vec::new();
         let mut locks = Vec::new();
@@ -140,8 +157,8 @@ impl Clinic {
                 .push(Lock::acquire(&self.state.locks().join(format!("repair-{}", file.session)), PATIENCE)?);
             swap::recover(&self.vault.backups(), &path, &file.session)?;
         }
-        let owners = Owners::look(&self.configs);
-        if let Some(refusal) = refuse(owners.of(&file.session, &path)) {
+        let owners = self.owners_of(&file.path);
+        if let Some(refusal) = refuse(owners.of(&file.session, &path)).or_else(|| refuse(owners.of(&file.session, &file.path))) {
             return Ok(RepairOutcome::refused(file, &refusal));
         }
         if let Some(outcome) = self.put_back_lost(file, &path, options.dry_run)? {
@@ -157,6 +174,15 @@ impl Clinic {
                 Err(refusal) => Ok(RepairOutcome::refused(file, &refusal)),
             },
         }
+    }
+
+    /// A look at who owns what: by the known directories, and by the one a path lies in.
+    pub(crate) fn owners_of(&self, path: &Path) -> Owners {
+        let mut configs = self.configs.clone();
+        if let Some(around) = path.ancestors().nth(3) {
+            configs.push(ConfigDir::new(around));
+        }
+        Owners::look(&configs)
     }
 
     /// Held by whoever changes a conversation's file.
@@ -246,11 +272,6 @@ impl Clinic {
             self.vault.sync_one(&source, vault::Origination::Theirs, now)?;
         }
         let backup = Backup::take(&self.vault.backups(), &file.session, path, now)?;
-        let old_mark = backup::mark(path, &old, meta.len())?;
-        let copied = File::open(backup.transcript()).map_err(Error::read(path))?;
-        if backup::mark(path, &copied, meta.len())?.blake3 != old_mark.blake3 {
-            return Ok(Err(Refusal::Changing));
-        }
         let sources: Vec<File> = std::iter::once(old.try_clone())
             .chain(files.iter().map(tempfile_clone))
             .collect::<Result<_, _>>()
@@ -259,22 +280,6 @@ impl Clinic {
             backup.keep_rejects(plan, source, round)?;
         }
         let Some(made) = files.pop() else { return Ok(Err(not_proven("no file"))) };
-        let new = made.reopen().map_err(Error::read(path))?;
-        let new_mark = backup::mark(path, &new, new.metadata().map_err(Error::read(path))?.len())?;
-        let aside = swap::aside(path, &file.session);
-        // From here on the file is only found by its name: it must not go away with us.
-        let kept = made
-            .into_temp_path()
-            .keep()
-            .map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
-        durable::rename(&kept, &aside)?;
-        let modified = meta.modified().map_err(Error::read(path))?;
-        let last_look = refuse(Owners::look(&self.configs).of(&file.session, path));
-        let unchanged = swap::is_unchanged(path, &old_mark, modified);
-        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
-            durable::remove(&aside)?;
-            return Ok(Err(refusal));
-        }
         let mut classes: Vec<String> = plans
             .iter()
             .flat_map(|plan| &plan.findings)
@@ -282,21 +287,11 @@ impl Clinic {
             .collect();
         classes.sort();
         classes.dedup();
-        let record = RepairRecord {
-            schema: RepairRecord::SCHEMA,
-            session_id: file.session.to_string(),
-            path: path.to_path_buf(),
-            at: now,
-            aside,
-            old: old_mark,
-            new: new_mark,
-            state: RepairState::Intent,
-            classes: classes.clone(),
-            absent: false,
-        };
         outcome.backup = Some(backup.transcript());
         let folder = backup.folder.clone();
-        match swap::exchange(path, old, backup, record)? {
+        let (session, told) = (&file.session, classes.clone());
+        let placement = Placement { session, path, old, meta: &meta, made, backup, classes: told, now };
+        match self.place(placement)? {
             Err(refusal) => Ok(Err(refusal)),
             Ok(swapped) => {
                 self.tell("repair", |entry| {
@@ -329,6 +324,13 @@ impl Clinic {
             stamp,
         })
     }
+}
+
+/// How many can be repaired together: not so many that descriptors run out, and no session twice, for each is locked.
+fn batch_size(files: &[TranscriptFile]) -> usize {
+    const MOST: usize = 64;
+    let again = |at: &usize| files[..*at].iter().any(|file| file.session == files[*at].session);
+    (1..files.len().min(MOST)).find(again).unwrap_or(files.len().min(MOST))
 }
 
 /// A repair that is over, or one whose file is ready to take its place.

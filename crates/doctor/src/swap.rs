@@ -4,17 +4,19 @@
 //! old inode is kept, watched for two seconds, and whole rows that arrive there are carried over. Killed at any
 //! point, the path holds the old file or the new one, whole; what is left beside it is settled by the next repair.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
+use jiff::Timestamp;
 use state::durable::{self, Sync};
 
 use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
-use crate::{Error, Refusal};
+use crate::repair::refuse;
+use crate::{Clinic, Error, Refusal};
 
 /// How long a writer that had the old file open may take to finish its row (ARCHITECTURE.md).
 const WATCH: Duration = Duration::from_secs(2);
@@ -35,23 +37,81 @@ pub(crate) fn aside(path: &Path, session: &SessionId) -> PathBuf {
     path.with_file_name(format!("{}{session}.swap", durable::TEMPORARY_PREFIX))
 }
 
-/// Exchanges `path` with the finished file at `record.aside`. The intent is on disk before.
-pub(crate) fn exchange(
-    path: &Path,
-    old: File,
-    backup: Backup,
-    record: RepairRecord,
-) -> Result<Result<Swapped, Refusal>, Error> {
-    backup.write(&record)?;
+/// A finished file that is to take the place of another.
+pub(crate) struct Placement<'a> {
+    pub(crate) session: &'a SessionId,
+    /// The file to be replaced, links resolved.
+    pub(crate) path: &'a Path,
+    /// It, opened before it was read, and what it was then.
+    pub(crate) old: File,
+    pub(crate) meta: &'a Metadata,
+    pub(crate) made: tempfile::NamedTempFile,
+    /// A copy of the old one.
+    pub(crate) backup: Backup,
+    pub(crate) classes: Vec<String>,
+    pub(crate) now: Timestamp,
+}
+
+impl Clinic {
+    /// Puts a finished file in the place of another: the copy is compared, owners are looked for once more, the intent
+    /// is on disk, and only then the two change places.
+    pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped, Refusal>, Error> {
+        let Placement { session, path, old, meta, made, backup, classes, now } = placement;
+        let old_mark = backup::mark(path, &old, meta.len())?;
+        let copy = backup.transcript();
+        let copied = File::open(&copy).map_err(Error::read(&copy))?;
+        if backup::mark(&copy, &copied, meta.len())?.blake3 != old_mark.blake3 {
+            return Ok(Err(Refusal::Changing));
+        }
+        let new_mark = backup::mark(made.path(), made.as_file(), made.as_file().metadata().map_err(Error::read(path))?.len())?;
+        let aside = aside(path, session);
+        // From here on the file is only found by its name: it must not go away with us.
+        let kept = made.into_temp_path().keep();
+        let kept = kept.map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
+        durable::rename(&kept, &aside)?;
+        let mut record = RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: session.to_string(),
+            path: path.to_path_buf(),
+            at: now,
+            aside,
+            old: old_mark,
+            new: new_mark,
+            state: RepairState::Intent,
+            classes,
+            absent: false,
+        };
+        backup.write(&record)?;
+        let modified = meta.modified().map_err(Error::read(path))?;
+        let last_look = refuse(self.owners_of(path).of(session, path));
+        let unchanged = is_unchanged(path, &record.old, modified);
+        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
+            durable::remove(&record.aside)?;
+            record.state = RepairState::Undone;
+            backup.write(&record)?;
+            return Ok(Err(refusal));
+        }
+        exchange(path, old, backup, record)
+    }
+}
+
+/// Exchanges `path` with the finished file at `record.aside`. The intent is on disk.
+fn exchange(path: &Path, old: File, backup: Backup, mut record: RepairRecord) -> Result<Result<Swapped, Refusal>, Error> {
     durable::exchange(path, &record.aside)?;
+    let displaced = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino();
     let length = old.metadata().map_err(Error::read(path))?.len();
-    let mut swapped = Swapped { path: path.to_path_buf(), carried: record.old.size, old, backup, record };
-    if length < swapped.record.old.size {
-        // Somebody truncated it between our last look and the swap: it was not ours to change.
-        durable::exchange(&swapped.path, &swapped.record.aside)?;
-        durable::remove(&swapped.record.aside)?;
+    if displaced != record.old.ino || length < record.old.size {
+        // Somebody replaced or cut it between our last look and the swap: what they made gets its place back.
+        durable::exchange(path, &record.aside)?;
+        let ours = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino() == record.new.ino;
+        if ours {
+            durable::remove(&record.aside)?;
+        }
+        record.state = RepairState::Undone;
+        backup.write(&record)?;
         return Ok(Err(Refusal::Changing));
     }
+    let mut swapped = Swapped { path: path.to_path_buf(), carried: record.old.size, old, backup, record };
     swapped.carry()?;
     Ok(Ok(swapped))
 }
@@ -80,7 +140,8 @@ impl Swapped {
         let length = self.old.metadata().map_err(Error::read(&self.path))?.len();
         let unchanged =
             backup::mark(&self.path, &self.old, self.record.old.size)?.blake3 == self.record.old.blake3;
-        if unchanged && length == self.carried {
+        let aside = std::fs::metadata(&self.record.aside).map_err(Error::read(&self.record.aside))?;
+        if unchanged && length == self.carried && aside.ino() == self.record.old.ino {
             durable::remove(&self.record.aside)?;
         } else {
             // A torn late row, or a rewrite in place: the whole inode is kept with the backup.
@@ -128,7 +189,11 @@ pub(crate) fn recover(backups: &Path, path: &Path, session: &SessionId) -> Resul
             swapped.settle()
         }
         // The new file, which never got its place: all it holds was made from what is there.
-        Some((_, record)) if record.new.ino == ino => Ok(durable::remove(&aside)?),
+        Some((backup, mut record)) if record.new.ino == ino => {
+            durable::remove(&aside)?;
+            record.state = RepairState::Undone;
+            backup.write(&record)
+        }
         _ => {
             let found = backups.join(session.as_str()).join(format!("found-{ino}"));
             durable::private_dir(&found)?;
@@ -185,7 +250,7 @@ impl Swapped {
 }
 
 /// What the file at `path` must be for the swap to go on: the one that was read, unchanged.
-pub(crate) fn is_unchanged(path: &Path, mark: &FileMark, modified: std::time::SystemTime) -> bool {
+fn is_unchanged(path: &Path, mark: &FileMark, modified: std::time::SystemTime) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| {
         meta.ino() == mark.ino
             && meta.len() == mark.size

@@ -5,14 +5,14 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use agents::claude::{Owners, TranscriptFile};
+use agents::claude::TranscriptFile;
 use jiff::Timestamp;
 use state::durable;
 use vault::Origination;
 
 use crate::backup::{self, Backup, RepairRecord, RepairState};
 use crate::repair::refuse;
-use crate::swap;
+use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
 
 /// A repair that was taken back.
@@ -38,18 +38,29 @@ impl Clinic {
         session: Option<&str>,
         dry_run: bool,
     ) -> Result<Option<Result<Undone, Refusal>>, Error> {
+        if !dry_run {
+            self.settle_intents(session)?;
+        }
         let repairs = backup::repairs(&self.vault.backups(), session);
-        let Some((taken, record)) =
-            repairs.into_iter().find(|(_, record)| record.state != RepairState::Undone)
-        else {
+        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.state == RepairState::Done) else {
             return Ok(None);
         };
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
         let _lock = if dry_run { None } else { Some(self.lock(&id)?) };
-        if record.state == RepairState::Intent && !dry_run {
-            swap::recover(&self.vault.backups(), &record.path, &id)?;
-        }
         self.take_back(&taken, record, &id, dry_run).map(Some)
+    }
+
+    /// Finishes or forgets what killed repairs left half done.
+    pub(crate) fn settle_intents(&self, session: Option<&str>) -> Result<(), Error> {
+        for (_, record) in backup::repairs(&self.vault.backups(), session) {
+            if record.state == RepairState::Intent
+                && let Ok(id) = SessionId::new(&record.session_id)
+            {
+                let _lock = self.lock(&id)?;
+                swap::recover(&self.vault.backups(), &record.path, &id)?;
+            }
+        }
+        Ok(())
     }
 
     fn take_back(
@@ -62,7 +73,7 @@ impl Clinic {
         let path = record.path.clone();
         let current = File::open(&path).map_err(Error::read(&path))?;
         let meta = current.metadata().map_err(Error::read(&path))?;
-        if let Some(refusal) = refuse(Owners::look(&self.configs).of(session, &path)) {
+        if let Some(refusal) = refuse(self.owners_of(&path).of(session, &path)) {
             return Ok(Err(refusal));
         }
         if meta.len() < record.new.size
@@ -84,37 +95,13 @@ impl Clinic {
         if record.absent {
             return self.take_away(taken, record, undone).map(Ok);
         }
-        let mark = backup::mark(&path, &current, meta.len())?;
-        let file = self.write_original(taken, &path, &current, &record)?;
-        let aside = swap::aside(&path, session);
-        let keep = file.into_temp_path().keep();
-        let kept = keep.map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
-        durable::rename(&kept, &aside)?;
+        let made = self.write_original(taken, &path, &current, &record)?;
         let now = Timestamp::now();
-        let before = Backup::take(&self.vault.backups(), session, &path, now)?;
-        let modified = meta.modified().map_err(Error::read(&path))?;
-        let last_look = refuse(Owners::look(&self.configs).of(session, &path));
-        let unchanged = swap::is_unchanged(&path, &mark, modified);
-        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
-            durable::remove(&aside)?;
-            return Ok(Err(refusal));
-        }
-        let made = File::open(&aside).map_err(Error::read(&aside))?;
-        let new = backup::mark(&aside, &made, made.metadata().map_err(Error::read(&aside))?.len())?;
-        let step = RepairRecord {
-            schema: RepairRecord::SCHEMA,
-            session_id: session.to_string(),
-            path: path.clone(),
-            at: now,
-            aside,
-            old: mark,
-            new,
-            state: RepairState::Intent,
-            classes: Vec::new(),
-            absent: false,
-        };
-        let folder = before.clone();
-        match swap::exchange(&path, current, before, step)? {
+        let backup = Backup::take(&self.vault.backups(), session, &path, now)?;
+        let folder = backup.clone();
+        let classes = Vec::new();
+        let placement = Placement { session, path: &path, old: current, meta: &meta, made, backup, classes, now };
+        match self.place(placement)? {
             Err(refusal) => return Ok(Err(refusal)),
             Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
         }

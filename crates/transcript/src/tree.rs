@@ -40,6 +40,27 @@ struct Children {
     moved: std::collections::HashMap<RowNo, Vec<RowNo>>,
 }
 
+/// For every row the last one in file order on its way to the root; behind a ring, the end of the file.
+fn farthest(parent: &[RowNo]) -> Vec<RowNo> {
+    const UNKNOWN: RowNo = NONE;
+    let mut reach = vec![UNKNOWN; parent.len()];
+    for start in (0..).take(parent.len()) {
+        let mut path: Vec<RowNo> = Vec::new();
+        let mut at: RowNo = start;
+        while at != NONE && reach[at as usize] == UNKNOWN {
+            reach[at as usize] = NONE - 1; // on the path; what meets it again is in a ring
+            path.push(at);
+            at = parent[at as usize];
+        }
+        let mut last = if at == NONE { 0 } else { reach[at as usize] };
+        for no in path.into_iter().rev() {
+            last = last.max(no);
+            reach[no as usize] = last;
+        }
+    }
+    reach
+}
+
 /// A view of the rows with links that can be changed.
 pub(crate) struct Tree<'a> {
     pub(crate) index: &'a Index,
@@ -49,6 +70,9 @@ pub(crate) struct Tree<'a> {
     pub(crate) gone: RowSet,
     /// Whether some row stands before its parent: only then can an earlier row descend from a later one.
     pub(crate) forward: bool,
+    /// The last row in file order on each row's way to the root, or a later one; empty where nothing stands before its
+    /// parent, or where that is no longer known. A row cannot descend from one behind that.
+    reach: Vec<RowNo>,
     children: Option<Children>,
     /// Every tool call and result: its id, and its row; sorted.
     calls: Vec<(u64, RowNo)>,
@@ -66,7 +90,8 @@ impl<'a> Tree<'a> {
             tools
         };
         let (calls, results) = (sorted(ToolRole::Call), sorted(ToolRole::Result));
-        Tree { index, parent, gone: RowSet::default(), forward, children: None, calls, results }
+        let reach = if forward { farthest(&parent) } else { Vec::new() };
+        Tree { index, parent, gone: RowSet::default(), forward, reach, children: None, calls, results }
     }
 
     pub(crate) fn row(&self, no: RowNo) -> &'a Row {
@@ -88,6 +113,10 @@ impl<'a> Tree<'a> {
         self.parent[no as usize] = parent.unwrap_or(NONE);
         let Some(parent) = parent else { return };
         self.forward |= parent >= no;
+        let known = self.reach.get(no as usize).zip(self.reach.get(parent as usize));
+        if known.is_some_and(|(own, through)| through > own || parent > *own) {
+            self.reach.clear(); // what hangs on this row may reach farther now
+        }
         if let Some(children) = &mut self.children {
             children.moved.entry(parent).or_default().push(no);
         }
@@ -145,8 +174,16 @@ impl<'a> Tree<'a> {
         walk
     }
 
+    /// Whether `no`, a row before `ancestor`, surely is no descendant of it.
+    fn surely_apart(&self, no: RowNo, ancestor: RowNo) -> bool {
+        no < ancestor && self.reach.get(no as usize).is_some_and(|reach| *reach < ancestor)
+    }
+
     /// Whether `ancestor` is `no` or on its way to the root.
     pub(crate) fn descends(&self, no: RowNo, ancestor: RowNo) -> bool {
+        if self.surely_apart(no, ancestor) {
+            return false;
+        }
         let mut at = no;
         for _ in 0..=self.parent.len() {
             if at == ancestor {
@@ -194,6 +231,9 @@ impl<'a> Tree<'a> {
         // Rows known to descend from `no`: with them, all ways together are walked once.
         let mut below = RowSet::default();
         self.candidates(no).find(|candidate| {
+            if self.surely_apart(*candidate, no) {
+                return true;
+            }
             let mut path = Vec::new();
             let mut at = *candidate;
             while at != NONE && at != no && !below.contains(at) && path.len() <= self.parent.len() {

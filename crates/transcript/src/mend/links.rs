@@ -152,11 +152,15 @@ impl Mend<'_> {
         if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
             return false;
         }
-        let Some(earlier) = self.tree.candidates(root).next() else { return false };
+        // Children may stand before their parents: a row that all before it descend from is the beginning.
+        let Some(earlier) = self.tree.nearest_earlier(root) else { return false };
         let went_back = self.tree.index.emptied.iter().any(|marker| (earlier..root).contains(marker));
         let segment = self.tree.segment(root);
         let turns_before = segment != NONE
-            || (0..root).any(|no| self.tree.is_main(no) && self.tree.row(no).kind().is_turn());
+            || (0..=earlier).any(|no| {
+                let turn = self.tree.is_main(no) && self.tree.row(no).kind().is_turn();
+                turn && !(self.tree.forward && self.tree.descends(no, root))
+            });
         turns_before && !went_back
     }
 
