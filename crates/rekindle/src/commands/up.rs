@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         out.json(json!(report));
     } else {
-        vault::sync_words(&synced, &mut out);
+        vault::sync_words(context, &synced, &mut out)?;
         scan::summary(context, &all, &mut out);
     }
     out.finish_as(if synced.failures.is_empty() { Exit::Done } else { Exit::Partly })

@@ -110,9 +110,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             let report = sync_all(context, *believe_deletions)?;
             let mut out = Out::new();
             if *json {
-                out.json(sync_json(&report))
+                out.json(sync_json(&report));
             } else {
-                sync_words(&report, &mut out)
+                sync_words(context, &report, &mut out)?;
             }
             out.finish_as(if report.failures.is_empty() { Exit::Done } else { Exit::Partly })
         }
@@ -185,7 +185,7 @@ fn doubt_words(doubt: &Doubt) -> String {
     }
 }
 
-pub(crate) fn sync_words(report: &SyncReport, out: &mut Out) {
+pub(crate) fn sync_words(context: &Context, report: &SyncReport, out: &mut Out) -> Result<(), Failure> {
     out.line(&format!(
         "vault: {}, {} changed, {} mirrored in {}",
         count(report.files as u64, "file", "files"),
@@ -193,11 +193,15 @@ pub(crate) fn sync_words(report: &SyncReport, out: &mut Out) {
         bytes(report.bytes_read),
         bytes(report.bytes_stored),
     ));
-    for happening in report.events.iter().filter(|happening| happening.event.is_loss()) {
+    for happening in &report.events {
+        if !context.clinic.loses(&happening.key, &happening.path, happening.event)? {
+            continue;
+        }
         let what = event_word(happening.event);
         let name = happening.session.as_ref().map_or("history", |session| session.short());
         out.line(&format!("{name}  was {what}; the vault has it: rekindle repair {name}"));
     }
+    Ok(())
 }
 
 fn event_word(event: Event) -> &'static str {
@@ -559,7 +563,14 @@ fn forget(
 }
 
 fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let status = context.clinic.vault.status()?;
+    let mut status = context.clinic.vault.status()?;
+    let mut losses = Vec::new();
+    for loss in std::mem::take(&mut status.losses) {
+        if context.clinic.loses(&loss.key, &loss.path, loss.event)? {
+            losses.push(loss);
+        }
+    }
+    status.losses = losses;
     let mut out = Out::new();
     if json {
         let losses: Vec<Value> = status
