@@ -99,7 +99,10 @@ fn is_no_loss(before: &dyn Fn(&Home) -> Base, rewrite: &dyn Fn(&Home, Base) -> V
         assert_eq!(fs::read(&path).unwrap(), rewritten);
         assert!(home.rekindle(&["repair", "--all"]).unwrap().success());
         assert_eq!(fs::read(&path).unwrap(), rewritten);
-        sync(&home);
+        let synced = home.rekindle(&["vault", "sync"]).unwrap();
+        assert!(!synced.stdout.contains("was "), "{}", synced.stdout);
+        let status = home.rekindle_json(&["vault", "status"]).unwrap();
+        assert_eq!(status["losses"], json!([]));
     }
     let all = home.rekindle_json(&["scan", "--all"]).unwrap();
     assert_eq!((&all["totals"]["healthy"], &all["totals"]["sessions"]), (&1.into(), &1.into()));

@@ -72,6 +72,21 @@ impl Clinic {
         Ok(self.lost_generation(path, &conversation, &mirrored)?.is_some())
     }
 
+    /// Whether what the vault saw happen to a file lost anything: agents cut and rewrite their own transcripts, too.
+    ///
+    /// # Errors
+    /// The vault cannot be read.
+    pub fn loses(&self, key: &Key, path: &Path, event: Event) -> Result<bool, Error> {
+        let rewritten = event.is_loss() && event != Event::Deleted;
+        if rewritten
+            && path.extension().is_some_and(|extension| extension == "jsonl")
+            && key.session().is_some()
+        {
+            return self.is_lost(key, path);
+        }
+        Ok(event.is_loss())
+    }
+
     /// The generation that has what the file has not; `None` where nothing is lost.
     fn lost_generation(
         &self,

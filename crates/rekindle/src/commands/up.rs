@@ -20,7 +20,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.json {
         out.serialized(&scan::report(&all.sessions, Some(vault::sync_json(&synced))));
     } else {
-        vault::sync_words(&synced, &mut out);
+        vault::sync_words(context, &synced, &mut out)?;
         scan::summary(context, &all, &mut out);
     }
     out.finish_as(if synced.failures.is_empty() { Exit::Done } else { Exit::Partly })

@@ -121,7 +121,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             if *json {
                 out.json(sync_json(&report));
             } else {
-                sync_words(&report, &mut out);
+                sync_words(context, &report, &mut out)?;
             }
             out.finish_as(if report.failures.is_empty() { Exit::Done } else { Exit::Partly })
         }

@@ -9,7 +9,14 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, age, bytes, count};
 
 pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let status = context.clinic.vault.status()?;
+    let mut status = context.clinic.vault.status()?;
+    let mut losses = Vec::new();
+    for loss in std::mem::take(&mut status.losses) {
+        if context.clinic.loses(&loss.key, &loss.path, loss.event)? {
+            losses.push(loss);
+        }
+    }
+    status.losses = losses;
     let mut out = Out::new();
     if json {
         let losses: Vec<Value> = status

@@ -60,7 +60,7 @@ fn doubt_words(doubt: &Doubt) -> String {
     }
 }
 
-pub(crate) fn sync_words(report: &SyncReport, out: &mut Out) {
+pub(crate) fn sync_words(context: &Context, report: &SyncReport, out: &mut Out) -> Result<(), Failure> {
     out.line(&format!(
         "vault: {}, {} changed, {} mirrored in {}",
         count(report.files as u64, "file", "files"),
@@ -68,11 +68,15 @@ pub(crate) fn sync_words(report: &SyncReport, out: &mut Out) {
         bytes(report.bytes_read),
         bytes(report.bytes_stored),
     ));
-    for happening in report.events.iter().filter(|happening| happening.event.is_loss()) {
+    for happening in &report.events {
+        if !context.clinic.loses(&happening.key, &happening.path, happening.event)? {
+            continue;
+        }
         let what = event_word(happening.event);
         let name = happening.session.as_ref().map_or("history", |session| session.short());
         out.line(&format!("{name}  was {what}; the vault has it: rekindle repair {name}"));
     }
+    Ok(())
 }
 
 pub(super) fn event_word(event: Event) -> &'static str {
