@@ -200,3 +200,14 @@ fn what_is_forgotten_stays_so() {
         }
     }
 }
+
+#[test]
+fn a_file_with_more_keeps_its_place() {
+    let world = world();
+    let more = talk::talk(LOST, &world.home.project(), 7).bytes();
+    assert!(more.starts_with(&world.whole));
+    fs::write(&world.path, &more).unwrap();
+    let told = world.home.rekindle_json(&["vault", "restore", LOST]).unwrap();
+    assert_eq!(fs::read(&world.path).unwrap(), more);
+    assert_ne!(told["resume_id"], LOST);
+}

@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 
 use lab::home::Home;
 use lab::{talk, tree};
@@ -101,4 +102,26 @@ fn a_conversation_that_was_put_back() {
     assert_eq!(fs::read(told["backupPath"].as_str().unwrap()).unwrap(), stub);
     assert!(home.rekindle(&["undo"]).unwrap().success());
     assert_eq!(fs::read(&path).unwrap(), stub);
+}
+
+#[test]
+fn a_repair_killed_before_its_swap_blocks_no_undo() {
+    let (home, old) = repaired();
+    let path = home.transcript(SESSION);
+    let backups = home.state().join("vault/backups").join(SESSION);
+    let done = fs::read_dir(&backups).unwrap().next().unwrap().unwrap().path();
+    let mut record: Value = serde_json::from_slice(&fs::read(done.join("repair.json")).unwrap()).unwrap();
+    let aside = path.with_file_name(format!(".rekindle-{SESSION}.swap"));
+    fs::write(&aside, "never got its place\n").unwrap();
+    record["state"] = "intent".into();
+    record["at"] = "2099-01-01T00:00:00Z".into();
+    record["old"]["ino"] = fs::metadata(&path).unwrap().ino().into();
+    record["new"]["ino"] = fs::metadata(&aside).unwrap().ino().into();
+    let killed = backups.join("20990101T000000Z");
+    fs::create_dir(&killed).unwrap();
+    fs::write(killed.join("repair.json"), record.to_string()).unwrap();
+    let undone = home.rekindle(&["undo"]).unwrap();
+    assert!(undone.success(), "{}", undone.words());
+    assert_eq!(fs::read(&path).unwrap(), old);
+    assert!(!aside.exists());
 }

@@ -203,7 +203,9 @@ impl Clinic {
         let vaulted_ids: HashSet<u128> = vaulted.ids().collect();
         let current = match Transcript::open(path, &mut Buffer::default()) {
             Ok(current) => current,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Relation::Subset, true)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((Relation::Subset, true));
+            }
             Err(source) => return Err(Error::Read { path: path.to_path_buf(), source }),
         };
         let ids: HashSet<u128> = current.ids().collect();
@@ -346,7 +348,6 @@ fn mark_of(path: &Path) -> Result<FileMark, Error> {
     let size = file.metadata().map_err(Error::read(path))?.len();
     backup::mark(path, &file, size)
 }
-
 
 /// The agent's own setting, or its default.
 fn cleanup_days(config: &ConfigDir) -> u64 {

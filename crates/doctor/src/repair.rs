@@ -158,7 +158,9 @@ impl Clinic {
             swap::recover(&self.vault.backups(), &path, &file.session)?;
         }
         let owners = self.owners_of(&file.path);
-        if let Some(refusal) = refuse(owners.of(&file.session, &path)).or_else(|| refuse(owners.of(&file.session, &file.path))) {
+        if let Some(refusal) =
+            refuse(owners.of(&file.session, &path)).or_else(|| refuse(owners.of(&file.session, &file.path)))
+        {
             return Ok(RepairOutcome::refused(file, &refusal));
         }
         if let Some(outcome) = self.put_back_lost(file, &path, options.dry_run)? {

@@ -63,7 +63,11 @@ impl Clinic {
         if backup::mark(&copy, &copied, meta.len())?.blake3 != old_mark.blake3 {
             return Ok(Err(Refusal::Changing));
         }
-        let new_mark = backup::mark(made.path(), made.as_file(), made.as_file().metadata().map_err(Error::read(path))?.len())?;
+        let new_mark = backup::mark(
+            made.path(),
+            made.as_file(),
+            made.as_file().metadata().map_err(Error::read(path))?.len(),
+        )?;
         let aside = aside(path, session);
         // From here on the file is only found by its name: it must not go away with us.
         let kept = made.into_temp_path().keep();
@@ -96,14 +100,20 @@ impl Clinic {
 }
 
 /// Exchanges `path` with the finished file at `record.aside`. The intent is on disk.
-fn exchange(path: &Path, old: File, backup: Backup, mut record: RepairRecord) -> Result<Result<Swapped, Refusal>, Error> {
+fn exchange(
+    path: &Path,
+    old: File,
+    backup: Backup,
+    mut record: RepairRecord,
+) -> Result<Result<Swapped, Refusal>, Error> {
     durable::exchange(path, &record.aside)?;
     let displaced = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino();
     let length = old.metadata().map_err(Error::read(path))?.len();
     if displaced != record.old.ino || length < record.old.size {
         // Somebody replaced or cut it between our last look and the swap: what they made gets its place back.
         durable::exchange(path, &record.aside)?;
-        let ours = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino() == record.new.ino;
+        let ours =
+            std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino() == record.new.ino;
         if ours {
             durable::remove(&record.aside)?;
         }

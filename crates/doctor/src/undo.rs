@@ -42,7 +42,8 @@ impl Clinic {
             self.settle_intents(session)?;
         }
         let repairs = backup::repairs(&self.vault.backups(), session);
-        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.state == RepairState::Done) else {
+        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.state == RepairState::Done)
+        else {
             return Ok(None);
         };
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
@@ -100,7 +101,8 @@ impl Clinic {
         let backup = Backup::take(&self.vault.backups(), session, &path, now)?;
         let folder = backup.clone();
         let classes = Vec::new();
-        let placement = Placement { session, path: &path, old: current, meta: &meta, made, backup, classes, now };
+        let placement =
+            Placement { session, path: &path, old: current, meta: &meta, made, backup, classes, now };
         match self.place(placement)? {
             Err(refusal) => return Ok(Err(refusal)),
             Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,

@@ -130,6 +130,19 @@ fn every_parent_stands_behind_its_child() {
 }
 
 #[test]
+fn many_orphans_and_one_child_before_its_parent() {
+    let file = conversation(|n, parent, _| {
+        if n % 3 == 0 {
+            *parent = format!("\"{}\"", uuid(900_000 + n));
+        }
+        true
+    });
+    let mut lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.swap(3, 4);
+    ends("orphans behind a child before its parent", &lines.concat());
+}
+
+#[test]
 fn many_rings() {
     ends(
         "rings",

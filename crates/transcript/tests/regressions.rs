@@ -210,3 +210,11 @@ fn what_the_user_went_back_to_on_purpose_counts_even_if_it_is_binding() {
     rows.insert(2, back);
     check(&rows, &[1, 2, 3, 4], &[]);
 }
+
+#[test]
+fn a_root_behind_its_child_is_the_beginning() {
+    let mut rows = talk("uaua");
+    rows.swap(0, 1);
+    let file = bytes(&rows);
+    assert_eq!(repair_bytes(&file, Some(SESSION)).unwrap().0, file);
+}
