@@ -23,7 +23,7 @@ const TRIES: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// Opened and written behind the repair's last look, before the swap.
+    /// Opened and written behind the repair's look for owners, before the swap.
     Before,
     /// Opened before the swap, written behind it: the row goes to a file that has no name any more.
     After,
@@ -37,7 +37,7 @@ fn spin(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The last thing a repair does before the swap is to write down that it will.
+/// The last thing a repair does before the swap is to write down that it will, and to see that nothing changed.
 fn intends(backups: &Path) -> bool {
     let entries = fs::read_dir(backups).into_iter().flatten().flatten();
     entries.map(|entry| entry.path().join("repair.json")).any(|record| record.exists())
@@ -67,7 +67,14 @@ fn late_row(home: &Home, moment: Moment) -> bool {
     file.write_all(text.as_bytes()).unwrap();
     let met = old && (moment == Moment::After || ino() == before);
     drop(file);
-    assert!(running.wait(PATIENCE).unwrap().unwrap().success());
+    let ended = running.wait(PATIENCE).unwrap().unwrap();
+    if moment == Moment::Before && ended.code() == Some(3) {
+        // Seen in time: nothing was changed, and the row is where it was written.
+        let kept = [base.bytes(), text.into_bytes()].concat();
+        assert!(fs::read(&path).unwrap() == kept, "a refused repair changed the file");
+        return old;
+    }
+    assert!(ended.success());
 
     let after = Base::read(&fs::read(&path).unwrap(), &session).unwrap();
     for row in &rows {

@@ -85,9 +85,13 @@ impl Clinic {
             classes,
             absent: false,
         };
-        backup.write(&record)?;
-        let modified = meta.modified().map_err(Error::read(path))?;
+        // Looking for owners takes longest, so it comes first; what is left between the very last look and the exchange
+        // is one system call, and `exchange` sees what happened even then.
         let last_look = refuse(self.owners_of(path).of(session, path));
+        if last_look.is_none() {
+            backup.write(&record)?;
+        }
+        let modified = meta.modified().map_err(Error::read(path))?;
         let unchanged = is_unchanged(path, &record.old, modified);
         if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
             durable::remove(&record.aside)?;
