@@ -57,6 +57,11 @@ pub enum Refusal {
         /// How many there are.
         free: u64,
     },
+    /// The file is another user's: what we write would be ours, and lock them out.
+    Foreign {
+        /// Whose it is.
+        uid: u32,
+    },
     /// The repaired file did not pass its own scan; the file is as it was.
     NotProven(String),
     /// The conversation went another way since.
@@ -84,6 +89,7 @@ impl std::fmt::Display for Refusal {
             Refusal::NoSpace { path, needed, free } => {
                 write!(f, "{} has {free} bytes free and {needed} are needed; make room first", path.display())
             }
+            Refusal::Foreign { uid } => write!(f, "it belongs to user {uid}; run this as that user"),
             Refusal::NotProven(why) => {
                 write!(f, "the result was not whole ({why}), so the file stays as it is")
             }

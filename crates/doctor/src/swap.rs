@@ -57,6 +57,9 @@ impl Clinic {
     /// is on disk, and only then the two change places.
     pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped, Refusal>, Error> {
         let Placement { session, path, old, meta, made, backup, classes, now } = placement;
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Ok(Err(Refusal::Foreign { uid: meta.uid() }));
+        }
         let old_mark = backup::mark(path, &old, meta.len())?;
         let copy = backup.transcript();
         let copied = File::open(&copy).map_err(Error::read(&copy))?;

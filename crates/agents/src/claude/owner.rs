@@ -107,8 +107,7 @@ impl Owners {
         registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
-    /// An agent that is in no registry and names no session (before 2.1.100, on Node), works in the conversation's
-    /// directory, and started before the conversation's newest row was written: it may be the one who wrote it.
+    /// An agent that is in no registry (before 2.1.100), works in the conversation's directory, and started before the conversation's newest row was written: it may be the one who wrote it.
     /// The row's own time counts, not the file's: copies and repairs change that.
     fn silent_agent(&self, path: &Path) -> Option<&Process> {
         let folder = path.parent()?.file_name()?.to_str()?.to_owned();
@@ -116,7 +115,6 @@ impl Owners {
         let mut nameless = self.processes.all().iter().filter(|process| {
             process.is_agent()
                 && !self.registered.iter().any(|entry| entry.pid == process.pid)
-                && !process.names_some_session()
                 && process.cwd().and_then(|cwd| slug(&cwd)).is_some_and(|slug| slug == folder)
                 && process.projects().is_none_or(|theirs| same_folder(&theirs, projects))
         });

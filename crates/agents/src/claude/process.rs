@@ -101,11 +101,6 @@ impl Process {
         self.named_sessions().any(|named| named == session)
     }
 
-    /// Whether its arguments name any session.
-    pub fn names_some_session(&self) -> bool {
-        self.named_sessions().next().is_some()
-    }
-
     /// The sessions its arguments name.
     pub fn named_sessions(&self) -> impl Iterator<Item = &str> {
         const FLAGS: [&str; 3] = ["--resume", "-r", "--session-id"];

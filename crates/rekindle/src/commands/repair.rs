@@ -168,10 +168,10 @@ fn report(outcomes: &[RepairOutcome]) -> Value {
         .map(|outcome| {
             json!({
                 "sessionId": outcome.session.as_str(),
-                "filePath": outcome.path,
+                "filePath": outcome.path.to_string_lossy(),
                 "status": outcome.status,
                 "reason": outcome.reason,
-                "backupPath": outcome.backup,
+                "backupPath": outcome.backup.as_deref().map(std::path::Path::to_string_lossy),
                 "orphansFixed": outcome.orphans_fixed,
                 "newChainDepth": outcome.new_chain_depth,
                 "resumeId": outcome.resume_id.as_str(),
@@ -199,7 +199,7 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
                 "resume_id": copied.session.as_str(),
                 "sessions": [{
                     "sessionId": file.session.as_str(),
-                    "filePath": copied.path,
+                    "filePath": copied.path.to_string_lossy(),
                     "status": "repaired",
                     "backupPath": null,
                     "orphansFixed": copied.orphans_fixed,
@@ -227,10 +227,29 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
 
 /// A transcript that is gone comes back from the vault.
 fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Result<Exit, Failure> {
+    if args.as_copy || args.last.is_some() || args.branch.is_some() {
+        let message =
+            format!("the transcript of {session} is gone, and only a transcript can be copied or changed");
+        return Err(Failure::new(Exit::Usage, message)
+            .hint(format!("put it back first: rekindle repair {}", session.short())));
+    }
     if args.dry_run {
         let mut out = Out::new();
         if args.json {
-            out.json(json!({ "resume_id": session.as_str(), "sessions": [{ "sessionId": session.as_str(), "status": "repaired", "reason": "the vault's copy would be put back", "changes": [] }] }));
+            out.json(json!({
+                "resume_id": session.as_str(),
+                "sessions": [{
+                    "sessionId": session.as_str(),
+                    "filePath": null,
+                    "status": "repaired",
+                    "reason": "the vault's copy would be put back",
+                    "backupPath": null,
+                    "orphansFixed": 0,
+                    "newChainDepth": 0,
+                    "resumeId": session.as_str(),
+                    "changes": [],
+                }],
+            }));
         } else {
             out.line(&format!("{}  would be put back from the vault", session.short()));
         }

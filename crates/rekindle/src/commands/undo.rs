@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.json {
         out.json(json!({
             "sessionId": undone.session.as_str(),
-            "filePath": undone.path,
+            "filePath": undone.path.to_string_lossy(),
             "repairedAt": undone.repaired_at.to_string(),
             "keptSince": undone.kept_since,
             "dryRun": args.dry_run,

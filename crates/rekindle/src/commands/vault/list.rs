@@ -66,7 +66,7 @@ fn conversation_json(conversation: &Conversation) -> Value {
         .collect();
     json!({
         "sessionId": conversation.session.as_ref().map(|session| session.as_str()),
-        "configDir": conversation.config,
+        "configDir": conversation.config.to_string_lossy(),
         "stored": conversation.stored,
         "files": files,
     })

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use agents::SessionId;
 use serde_json::json;
+use transcript::{Buffer, Transcript};
 use vault::Conversation;
 
 use crate::context::Context;
@@ -30,10 +31,11 @@ pub(crate) fn put_back(
                 "sessionId": session.as_str(),
                 "status": "repaired",
                 "reason": format!("generation {} of the vault was put back", back.generation),
-                "filePath": back.path,
-                "backupPath": back.backup,
+                "filePath": back.path.to_string_lossy(),
+                "backupPath": back.backup.as_deref().map(Path::to_string_lossy),
                 "resumeId": back.session.as_str(),
                 "orphansFixed": 0,
+                "newChainDepth": chain_depth(&back.path),
                 "changes": [],
             }],
         }));
@@ -53,6 +55,12 @@ pub(crate) fn put_back(
         }
     }
     out.finish()
+}
+
+/// Rows on the walk of a transcript that was put back.
+fn chain_depth(path: &Path) -> u64 {
+    let opened = Transcript::open(path, &mut Buffer::default());
+    opened.and_then(|transcript| transcript.examine()).map_or(0, |(scan, _)| scan.chain_depth)
 }
 
 fn no_such_generation(session: &SessionId, generation: Option<u32>) -> Failure {
@@ -130,7 +138,7 @@ fn say_restored(
     let mut out = Out::new();
     if json {
         out.json(
-            json!({ "sessionId": session.as_str(), "generation": number, "path": path, "dryRun": dry_run }),
+            json!({ "sessionId": session.as_str(), "generation": number, "path": path.to_string_lossy(), "dryRun": dry_run }),
         );
     } else {
         let word = if dry_run { "would be written to" } else { "written to" };

@@ -25,7 +25,7 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
             .map(|loss| {
                 json!({
                     "sessionId": loss.session.as_ref().map(|session| session.as_str()),
-                    "path": loss.path, "event": loss.event, "generation": loss.generation,
+                    "path": loss.path.to_string_lossy(), "event": loss.event, "generation": loss.generation,
                 })
             })
             .collect();

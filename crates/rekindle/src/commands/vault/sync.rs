@@ -99,7 +99,7 @@ pub(crate) fn sync_json(report: &SyncReport) -> Value {
         .map(|happening| {
             json!({
                 "sessionId": happening.session.as_ref().map(|session| session.as_str()),
-                "path": happening.path,
+                "path": happening.path.to_string_lossy(),
                 "event": happening.event,
                 "generation": happening.generation,
                 "at": happening.at.to_string(),
@@ -113,6 +113,6 @@ pub(crate) fn sync_json(report: &SyncReport) -> Value {
         "bytesStored": report.bytes_stored,
         "events": events,
         "doubts": report.doubts.iter().map(doubt_words).collect::<Vec<_>>(),
-        "failures": report.failures.iter().map(|(path, error)| json!({ "path": path, "error": error.to_string() })).collect::<Vec<_>>(),
+        "failures": report.failures.iter().map(|(path, error)| json!({ "path": path.to_string_lossy(), "error": error.to_string() })).collect::<Vec<_>>(),
     })
 }
