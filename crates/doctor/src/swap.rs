@@ -191,13 +191,27 @@ pub(crate) fn watch(swaps: Vec<Swapped>) -> Vec<Result<(), Error>> {
 
 /// Settles what killed repairs left beside a transcript: finishes a swap that happened, forgets one that did not.
 pub(crate) fn recover(backups: &Path, path: &Path, session: &SessionId) -> Result<(), Error> {
-    sweep(path.parent().unwrap_or(path))?;
+    let folder = path.parent().unwrap_or(path);
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    sweep(folder)?;
     let aside = aside(path, session);
-    let Ok(old) = File::open(&aside) else { return Ok(()) };
-    let ino = old.metadata().map_err(Error::read(&aside))?.ino();
     let unfinished = backup::repairs(backups, Some(session.as_str()))
         .into_iter()
         .find(|(_, record)| record.state == RepairState::Intent && record.aside == aside);
+    let Ok(old) = File::open(&aside) else {
+        // Killed with nothing left beside the transcript: its inode tells whether the files had changed places.
+        if let Some((backup, mut record)) = unfinished
+            && let Ok(meta) = std::fs::metadata(path)
+        {
+            let swapped = meta.ino() == record.new.ino;
+            record.state = if swapped { RepairState::Done } else { RepairState::Undone };
+            backup.write(&record)?;
+        }
+        return Ok(());
+    };
+    let ino = old.metadata().map_err(Error::read(&aside))?.ino();
     match unfinished {
         Some((backup, record)) if record.old.ino == ino => {
             let carried = record.old.size;

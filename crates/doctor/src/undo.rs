@@ -51,8 +51,11 @@ impl Clinic {
         self.take_back(&taken, record, &id, dry_run).map(Some)
     }
 
-    /// Finishes or forgets what killed repairs left half done.
-    pub(crate) fn settle_intents(&self, session: Option<&str>) -> Result<(), Error> {
+    /// Finishes or forgets what killed repairs left half done, of one session or of all.
+    ///
+    /// # Errors
+    /// The file system failed.
+    pub fn settle_intents(&self, session: Option<&str>) -> Result<(), Error> {
         for (_, record) in backup::repairs(&self.vault.backups(), session) {
             if record.state == RepairState::Intent
                 && let Ok(id) = SessionId::new(&record.session_id)

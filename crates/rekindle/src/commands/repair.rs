@@ -40,6 +40,9 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let files = match &args.target {
         None => {
+            if !args.dry_run {
+                context.clinic.settle_intents(None)?;
+            }
             let broken = context.clinic.broken()?;
             if broken.is_empty() && !args.json {
                 say("Every conversation is healthy.");
