@@ -1,6 +1,7 @@
 //! Claude Code: where its files are, and who is writing them.
 
 mod find;
+mod managed;
 mod owner;
 mod places;
 pub mod process;
@@ -8,6 +9,7 @@ pub mod registry;
 mod walk;
 
 pub use find::{FindError, TranscriptFile, find_session};
+pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners};
 pub use places::{ConfigDir, config_dirs, slug};
 pub use walk::{Kind, Root, Source, Trouble, TroubleKind, Walk, walk};

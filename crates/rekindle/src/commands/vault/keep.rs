@@ -1,6 +1,10 @@
 //! Letting go: what is past its time, and what the user wants forgotten.
 
+use std::path::Path;
+use std::time::Duration;
+
 use agents::SessionId;
+use agents::claude::{MANAGED_SETTINGS, managed_retention};
 use jiff::Timestamp;
 use serde_json::json;
 use vault::Policy;
@@ -9,8 +13,14 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
 
+/// How long things stay: as configured, and never longer than a managed policy says.
 fn policy(context: &Context) -> Policy {
-    Policy { keep_gone: context.config.vault.keep_gone, keep_backups: context.config.vault.keep_backups }
+    let configured = &context.config.vault;
+    let managed = managed_retention(Path::new(MANAGED_SETTINGS)).unwrap_or(Duration::MAX);
+    Policy {
+        keep_gone: configured.keep_gone.min(managed),
+        keep_backups: configured.keep_backups.min(managed),
+    }
 }
 
 /// Cleans up what is past its time; a clock that stands wrong is no reason to fail.
