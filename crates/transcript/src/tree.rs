@@ -113,9 +113,13 @@ impl<'a> Tree<'a> {
         self.parent[no as usize] = parent.unwrap_or(NONE);
         let Some(parent) = parent else { return };
         self.forward |= parent >= no;
-        let known = self.reach.get(no as usize).zip(self.reach.get(parent as usize));
-        if known.is_some_and(|(own, through)| through > own || parent > *own) {
-            self.reach.clear(); // what hangs on this row may reach farther now
+        if let (Some(own), Some(through)) = (self.reach.get(no as usize), self.reach.get(parent as usize)) {
+            let new = no.max(*through);
+            if new > *own {
+                self.reach.clear(); // what hangs on this row may reach farther now
+            } else {
+                self.reach[no as usize] = new; // what hangs on it reaches no farther than before
+            }
         }
         if let Some(children) = &mut self.children {
             children.moved.entry(parent).or_default().push(no);
