@@ -111,7 +111,12 @@ impl<'a> Tree<'a> {
     /// Hangs a row on another, or makes it a root.
     pub(crate) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>) {
         self.parent[no as usize] = parent.unwrap_or(NONE);
-        let Some(parent) = parent else { return };
+        let Some(parent) = parent else {
+            if let Some(own) = self.reach.get_mut(no as usize) {
+                *own = no; // a root reaches nothing but itself
+            }
+            return;
+        };
         self.forward |= parent >= no;
         if let (Some(own), Some(through)) = (self.reach.get(no as usize), self.reach.get(parent as usize)) {
             let new = no.max(*through);
