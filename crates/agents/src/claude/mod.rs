@@ -1,5 +1,7 @@
 //! Claude Code: where its files are, and who is writing them.
 
+pub mod chain;
+mod environment;
 mod find;
 mod managed;
 mod owner;
@@ -8,6 +10,7 @@ pub mod process;
 pub mod registry;
 mod walk;
 
+pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners};
