@@ -41,8 +41,7 @@ impl Places {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = variable("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
         let state = Surroundings::new(&home, |name| std::env::var_os(name)).state;
-        let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let refuge = Refuge::of(&state, runtime.as_deref(), &std::env::temp_dir());
+        let refuge = crate::context::refuge(&state);
         Places { state, refuge }
     }
 
@@ -72,14 +71,12 @@ fn input() -> Vec<u8> {
     bytes
 }
 
-/// The lock that settle works under.
-pub(crate) fn settle_lock(state: &StateDir) -> PathBuf {
-    state.locks().join("settle")
-}
-
 /// Starts settle and does not wait for it. One that runs already looks again before it ends.
 fn start_settle(state: &StateDir) -> std::io::Result<()> {
-    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle_lock(state)) {
+    if state.paused().exists() {
+        return Ok(());
+    }
+    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
         return Ok(());
     }
     // Itself, also when the program's file was replaced by an update meanwhile.
