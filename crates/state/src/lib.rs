@@ -10,6 +10,7 @@ pub mod journal;
 pub mod lock;
 pub mod record;
 pub mod refuge;
+pub mod seal;
 pub mod spool;
 
 pub use dir::{StateDir, StateDirError};
