@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use doctor::{Clinic, Surroundings, Target, TargetError};
 use jiff::tz::TimeZone;
-use settle::{Account, Settler};
+use settle::{Account, Desktop, Settler};
 use state::config::Config;
 use state::refuge::Refuge;
 use state::seal::Key;
@@ -56,6 +56,7 @@ impl Context {
             keep_map: self.config.restore.keep_map,
             context_limit: self.config.recovery.inject_limit as usize,
             zone: TimeZone::system(),
+            log: self.config.log.enabled,
         })
     }
 
@@ -80,4 +81,13 @@ impl Context {
 pub(crate) fn refuge(state: &Path) -> Refuge {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     Refuge::of(state, runtime.as_deref(), &std::env::temp_dir())
+}
+
+/// How a person is called, where there is a desktop.
+pub(crate) fn desktop() -> Desktop {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if set("DISPLAY") || set("WAYLAND_DISPLAY") || set("DBUS_SESSION_BUS_ADDRESS") {
+        return Desktop::Program("notify-send".into());
+    }
+    Desktop::None
 }

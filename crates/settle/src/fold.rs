@@ -48,10 +48,14 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         What::End { reason } => end(record, heard, reason.as_deref(), late, &mut notes),
         _ if late => {}
         What::Prompt | What::PreCompact => doing(record, Doing::Busy, heard.at),
-        What::Stop => doing(record, Doing::Idle, heard.at),
+        What::Stop => {
+            doing(record, Doing::Idle, heard.at);
+            record.last_error = None;
+        }
         What::StopFailure { why } => {
             doing(record, Doing::Idle, heard.at);
             let why = why.clone().unwrap_or_else(|| "unknown".to_owned());
+            record.last_error = Some(why.clone());
             notes.push(note(heard.at, "turn_failed", &record.session_id).with("why", why));
         }
         // `idle_prompt` reminds of a turn that has ended; older agents say the same in words only.

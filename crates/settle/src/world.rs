@@ -101,6 +101,11 @@ impl World {
         }
     }
 
+    /// Looks at the processes alone.
+    pub fn processes() -> World {
+        World::look(&[], &BTreeSet::new())
+    }
+
     /// Whether the process of a run lives.
     pub fn life(&self, run: &Run) -> Life {
         if let (Some(theirs), Some(ours)) = (self.domain_of(run), &self.pid_domain)

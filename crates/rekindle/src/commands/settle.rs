@@ -4,11 +4,11 @@ use std::time::Duration;
 use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::json;
-use settle::{Settler, Vaulted};
+use settle::{Settled, Settler, Vaulted, Watched};
 use state::lock::LockError;
 use state::refuge;
 
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
 
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let settler = context.settler()?;
     let settled = settler.settle(Timestamp::now(), PATIENCE)?;
     let vaulted = mirror(&context, &settler, &settled.turned)?;
+    settler.prepare(&settled, Timestamp::now())?;
+    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
+    if context.config.state.git {
+        settler.commit_state(&commit_words(&settled))?;
+    }
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
@@ -86,6 +91,14 @@ fn detached() -> Result<Exit, Failure> {
         for trouble in &settled.troubles {
             log(trouble);
         }
+        let now = Timestamp::now();
+        let after = [
+            settler.prepare(&settled, now).map_err(Failure::from),
+            settler.tell_alarms(&settled.alarms, &context::desktop(), now).map_err(Failure::from),
+        ];
+        for failure in after.into_iter().filter_map(Result::err) {
+            log(failure.message());
+        }
         let looked_again = std::mem::replace(&mut again, settled.turned.clone());
         if !again.is_empty() {
             settle::wait_for_rest(&settled.records, &again);
@@ -93,10 +106,21 @@ fn detached() -> Result<Exit, Failure> {
         if let Err(failure) = mirror(&context, &settler, &looked_again.union(&again).cloned().collect()) {
             log(failure.message());
         }
-        if again.is_empty() && !settler.has_news() {
+        if context.config.state.git
+            && let Err(error) = settler.commit_state(&commit_words(&settled))
+        {
+            log(Failure::from(error).message());
+        }
+        if again.is_empty() && !settler.has_news() && settler.watch(&settled) == Watched::Nothing {
             return Ok(Exit::Done);
         }
     }
+}
+
+fn commit_words(settled: &Settled) -> String {
+    let names: Vec<&str> = settled.touched.iter().map(|id| id.short()).take(5).collect();
+    let more = if settled.touched.len() > names.len() { ", …" } else { "" };
+    format!("settle {}{more}", names.join(", "))
 }
 
 /// Brings the vault up to date for conversations whose turn ended; whether it did.

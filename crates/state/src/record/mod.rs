@@ -160,6 +160,9 @@ pub struct SessionRecord {
     pub created: Timestamp,
     /// When it was last heard of.
     pub last_seen: Timestamp,
+    /// Why its last turn broke off; nothing after one that did not.
+    #[serde(default)]
+    pub last_error: Option<String>,
     /// What its agent is at.
     #[serde(default)]
     pub activity: Option<Activity>,
@@ -227,6 +230,7 @@ impl SessionRecord {
             reason: None,
             created: now,
             last_seen: now,
+            last_error: None,
             activity: None,
             last_prompt: None,
             last_reply: None,
