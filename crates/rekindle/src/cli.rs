@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{branches, completions, man, repair, scan, settle, show, undo, up, vault};
+use crate::commands::{branches, completions, man, repair, scan, settle, show, statusline, undo, up, vault};
 
 /// Coding agents that survive anything
 #[derive(Debug, Parser)]
@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Undo(undo::Args),
     Vault(vault::Args),
     Settle(settle::Args),
+    Statusline(statusline::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -1,6 +1,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use agents::SessionId;
+
 use crate::durable;
 
 /// The directory of everything rekindle remembers; proof that it exists and is ours.
@@ -53,6 +55,10 @@ impl StateDir {
     /// What can be deleted at any time and comes back.
     pub fn cache(&self) -> PathBuf {
         self.0.join("cache")
+    }
+    /// What the last settle prepared for a session's status line.
+    pub fn status_cache(&self, session: &SessionId) -> PathBuf {
+        self.cache().join("statusline").join(format!("{session}.json"))
     }
     /// Lock files, which are never replaced or deleted.
     pub fn locks(&self) -> PathBuf {

@@ -7,6 +7,7 @@ pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod settle;
 pub(crate) mod show;
+pub(crate) mod statusline;
 pub(crate) mod undo;
 pub(crate) mod up;
 pub(crate) mod vault;
@@ -18,6 +19,7 @@ use crate::exit::{Exit, Failure};
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
+        Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
