@@ -169,7 +169,7 @@ fn split_domain(domain: &str) -> Option<(String, String)> {
 }
 
 /// Never a value that redaction would touch: of such a variable only the name.
-fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
+pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
     let kept = |(name, value): &(String, String)| {
         let value = if redact::holds_secret(value) { String::new() } else { value.clone() };
         (name.clone(), value)

@@ -170,8 +170,10 @@ impl Settler {
         for spooled in &spools {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
-        let world = World::look(&self.all_configs(&records), &sockets(records.values()));
+        let mut world = World::look(&self.all_configs(&records), &sockets(records.values()));
         notes.extend(adopt::adopt(&mut records, &world, now));
+        // Agents without hooks may live on servers that no record has named before.
+        world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agents::claude::chain::tty_name;
 use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
-use agents::claude::{ConfigDir, process};
+use agents::claude::{ConfigDir, launch_variables, process};
 use mux::{Listing, Pane, Server};
 use state::record::{Run, TmuxPlace};
 
@@ -35,6 +35,8 @@ pub struct Proc {
     pub agent: bool,
     /// Where it works; only looked up for agents.
     pub cwd: Option<String>,
+    /// The variables that a restart would need; only looked up for agents.
+    pub launch: Vec<(String, String)>,
     /// The variables that an agent sets for its children and that stop a child from saving anything.
     pub child_variables: Vec<String>,
 }
@@ -87,17 +89,25 @@ impl World {
             })
             .collect();
         let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-        World {
+        let mut world = World {
             boot_id: read("/proc/sys/kernel/random/boot_id"),
             pid_domain: process::pid_domain(),
             processes: table
                 .readable()
                 .then(|| table.all().iter().map(|process| (process.pid, proc_of(process))).collect()),
             registry,
-            servers: sockets
-                .iter()
-                .map(|socket| (socket.clone(), mux::list(socket, TMUX_DEADLINE)))
-                .collect(),
+            servers: Vec::new(),
+        };
+        world.ask(sockets);
+        world
+    }
+
+    /// Asks further servers; those that were asked before are not asked again.
+    pub fn ask(&mut self, sockets: &BTreeSet<PathBuf>) {
+        for socket in sockets {
+            if !self.servers.iter().any(|(asked, _)| asked == socket) {
+                self.servers.push((socket.clone(), mux::list(socket, TMUX_DEADLINE)));
+            }
         }
     }
 
@@ -209,20 +219,19 @@ pub(crate) fn socket_of(tmux: &str) -> Option<PathBuf> {
 
 fn proc_of(process: &Process) -> Proc {
     let agent = process.is_agent();
-    let child_variables = || {
-        // An agent's own variables, of which these two keep a child from saving its transcript (FACTS).
-        let environment = process.environment().unwrap_or_default();
-        let names = ["CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"];
-        let found = names.iter().filter(|name| environment.iter().any(|(variable, _)| variable == **name));
-        found.map(ToString::to_string).collect()
-    };
+    let environment = if agent { process.environment().unwrap_or_default() } else { Vec::new() };
+    // What an agent sets for its children: a child that inherits these may save nothing.
+    let names = ["CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"];
+    let inherited = names.iter().filter(|name| environment.iter().any(|(variable, _)| variable == **name));
+    let child_variables = inherited.map(ToString::to_string).collect();
     Proc {
         start: process.start_ticks,
         tty: tty_name(process.tty),
         parent: process.parent,
         agent,
         cwd: agent.then(|| process.cwd()).flatten(),
-        child_variables: if agent { child_variables() } else { Vec::new() },
+        child_variables,
+        launch: launch_variables(environment.into_iter()),
     }
 }
 
