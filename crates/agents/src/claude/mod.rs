@@ -1,11 +1,13 @@
 //! Claude Code: where its files are, and who is writing them.
 
 mod find;
+pub mod hook_events;
 mod managed;
 mod owner;
 mod places;
 pub mod process;
 pub mod registry;
+pub mod versions;
 mod walk;
 
 pub use find::{FindError, TranscriptFile, find_session};
