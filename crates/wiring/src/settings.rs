@@ -7,6 +7,7 @@ mod status_line;
 mod undo;
 
 pub use status_line::StatusLineChoice;
+pub(crate) use undo::take_back;
 pub use undo::unwire;
 
 use agents::claude::hook_events::HookEvent;
@@ -56,6 +57,8 @@ pub struct Wired {
     pub text: Vec<u8>,
     /// How to take it out again.
     pub traces: Traces,
+    /// Whether a status line of ours was there already.
+    pub had_status_line: bool,
     /// What the user should know.
     pub remarks: Vec<Remark>,
 }
@@ -178,9 +181,9 @@ pub fn wire(bytes: &[u8], wanted: &Wanted) -> Result<Wired, SettingsError> {
         remarks.push(Remark::HooksDisabled);
     }
     hooks::wire(&document.root, wanted, &mut traces)?;
-    status_line::wire(&document.root, wanted, &mut traces, &mut remarks)?;
+    let had_status_line = status_line::wire(&document.root, wanted, &mut traces, &mut remarks)?;
     let text = document.bytes();
-    let wired = Wired { text, traces, remarks };
+    let wired = Wired { text, traces, had_status_line, remarks };
     prove(bytes, &wired, wanted)?;
     Ok(wired)
 }

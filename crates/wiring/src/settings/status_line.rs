@@ -32,12 +32,13 @@ pub(super) fn command_of(settings: &CstObject) -> Result<Option<CstStringLit>, S
     Ok(command.filter(|_| is_command))
 }
 
+/// Puts ours in; whether it was there already.
 pub(super) fn wire(
     root: &CstRootNode,
     wanted: &Wanted,
     traces: &mut Traces,
     remarks: &mut Vec<Remark>,
-) -> Result<(), SettingsError> {
+) -> Result<bool, SettingsError> {
     let settings = root.object_value_or_set();
     let program = &wanted.program;
     let present = member(&settings, STATUS_LINE, STATUS_LINE)?;
@@ -54,10 +55,10 @@ pub(super) fn wire(
         if before.as_deref() != Some(line.as_str()) {
             command.set_raw_value(quoted(&line));
         }
-        return Ok(());
+        return Ok(true);
     }
     if wanted.status_line == StatusLineChoice::Skip {
-        return Ok(());
+        return Ok(false);
     }
     match (present, command) {
         (None, _) => {
@@ -77,5 +78,5 @@ pub(super) fn wire(
         }
         (Some(_), _) => remarks.push(Remark::OddStatusLine),
     }
-    Ok(())
+    Ok(false)
 }

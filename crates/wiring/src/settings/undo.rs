@@ -44,16 +44,14 @@ pub(crate) fn take_back(
     program: &Program,
     traces: &Traces,
 ) -> Result<Vec<u8>, SettingsError> {
-    if current == after {
-        return Ok(before.to_vec());
-    }
     let structural = unwire(current, program, Some(traces))?;
-    let spliced = splice_back(current, before, after);
-    if let Some(spliced) = spliced
-        && let (Ok(one), Ok(two)) = (Document::parse(&spliced), Document::parse(&structural))
+    let exact = if current == after { Some(before.to_vec()) } else { splice_back(current, before, after) };
+    // Copies can be damaged and blocks can be found in the wrong place: both must say the same.
+    if let Some(exact) = exact
+        && let (Ok(one), Ok(two)) = (Document::parse(&exact), Document::parse(&structural))
         && one.value() == two.value()
     {
-        return Ok(spliced);
+        return Ok(exact);
     }
     Ok(structural)
 }
