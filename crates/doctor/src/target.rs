@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::{ConfigDir, FindError, TranscriptFile, find_session};
-use state::record::SessionRecord;
+use state::record;
 
 use crate::Clinic;
 
@@ -92,8 +92,8 @@ impl Clinic {
         let Some(id) = found.first().map(|file| file.session.clone()) else {
             return Err(TargetError::Unknown(String::new()));
         };
-        let record = SessionRecord::read(&self.state, &id).ok().flatten();
-        let config = record.as_ref().and_then(SessionRecord::config_dir);
+        let held = record::load(&self.state, None, &id).ok().flatten();
+        let config = held.as_ref().and_then(|held| held.record.config_dir());
         let mut ours =
             found.iter().filter(|file| config.as_deref().is_some_and(|config| file.config.path() == config));
         match (ours.next(), ours.next()) {

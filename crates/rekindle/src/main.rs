@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod context;
 mod exit;
+mod hot;
 mod output;
 
 use std::process::ExitCode;
@@ -13,11 +14,15 @@ use clap::Parser;
 use exit::Failure;
 
 fn main() -> ExitCode {
-    // Asked for by scripts and prompts all day: answered before the command line is even built.
-    if let [_, flag] = &std::env::args_os().collect::<Vec<_>>()[..]
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    // Asked for by agents, scripts and prompts all day: answered before the command line is even built.
+    if let [flag] = &arguments[..]
         && (flag == "--version" || flag == "-V")
     {
         return output::version();
+    }
+    if let Some(done) = hot::run(&arguments) {
+        return done;
     }
     match cli::Cli::try_parse() {
         Ok(cli) => match commands::run(cli) {

@@ -38,6 +38,11 @@ impl Error {
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_path_buf(), source }
     }
+
+    /// What kind of refusal it was.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
 }
 
 fn at<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Error + 'a {
@@ -52,6 +57,23 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Replaces a file by what `fill` writes.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     replace_like(path, Kept::default(), fill)
+}
+
+/// Replaces a file without waiting for the disk: for what comes back by itself, and where waiting would hurt.
+pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let folder = folder_of(path);
+    let mut temporary = private_temporary(folder)?;
+    temporary.write_all(bytes).map_err(at("write", path))?;
+    temporary.persist(path).map_err(|e| Error::new("replace", path, e.error))?;
+    Ok(())
+}
+
+fn private_temporary(folder: &Path) -> Result<tempfile::NamedTempFile, Error> {
+    tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(folder)
+        .map_err(at("write into", folder))
 }
 
 /// What a replaced file keeps of the one that stood there.
@@ -99,11 +121,7 @@ pub fn write_beside(
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<tempfile::NamedTempFile, Error> {
     let folder = folder_of(path);
-    let mut temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(folder)
-        .map_err(at("write into", folder))?;
+    let mut temporary = private_temporary(folder)?;
     let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file_mut());
     fill(&mut out).and_then(|()| out.flush()).map_err(at("write", path))?;
     drop(out);

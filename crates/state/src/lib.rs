@@ -9,5 +9,8 @@ pub mod file_cache;
 pub mod journal;
 pub mod lock;
 pub mod record;
+pub mod refuge;
+pub mod seal;
+pub mod spool;
 
 pub use dir::{StateDir, StateDirError};

@@ -54,6 +54,11 @@ impl Lock {
         take(path, deadline, Share::Together)
     }
 
+    /// Takes the lock for itself alone, now or not at all.
+    pub fn try_alone(path: &Path) -> Result<Self, LockError> {
+        take(path, Duration::ZERO, Share::Alone)
+    }
+
     /// Takes the lock together with others, now or not at all.
     pub fn try_shared(path: &Path) -> Result<Self, LockError> {
         take(path, Duration::ZERO, Share::Together)

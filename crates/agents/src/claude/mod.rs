@@ -1,5 +1,7 @@
 //! Claude Code: where its files are, and who is writing them.
 
+pub mod chain;
+mod environment;
 mod find;
 pub mod hook_events;
 mod managed;
@@ -10,6 +12,7 @@ pub mod registry;
 pub mod versions;
 mod walk;
 
+pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners};

@@ -90,10 +90,7 @@ impl Process {
 
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
     pub fn is_agent(&self) -> bool {
-        let name =
-            |argument: &String| Path::new(argument).file_name().and_then(OsStr::to_str) == Some("claude");
-        self.arguments.first().is_some_and(name)
-            || self.arguments.iter().take(4).any(|argument| argument.ends_with("claude-code/cli.js"))
+        super::chain::is_agent(&self.arguments)
     }
 
     /// Whether its arguments tell it to resume or begin this session.
@@ -154,7 +151,7 @@ fn opened_for_writing(fdinfo: &Path) -> bool {
 }
 
 /// Machine and pid namespace as the agent writes them: a pid means something only inside of both.
-pub(super) fn pid_domain() -> Option<String> {
+pub fn pid_domain() -> Option<String> {
     let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("linux:{}:{}", machine.trim(), namespace.display()))

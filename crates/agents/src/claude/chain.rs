@@ -1,0 +1,145 @@
+//! The processes above a hook, innermost first: what shows whose event it is.
+//!
+//! Hooks run through a shell, so the agent is an ancestor and not always the parent (measured). The chain is read while
+//! the hook runs, for a moment later some of it is gone; what it means is judged by whoever reads the event.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// One process of the chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks since boot: with the id it names a process for ever.
+    pub start: u64,
+    /// Its controlling terminal as the kernel numbers it; 0 without one, also after a hang-up.
+    #[serde(default)]
+    pub tty: u32,
+    /// Its name; often not the program's.
+    #[serde(default)]
+    pub comm: String,
+    /// Its arguments, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
+}
+
+/// Whether arguments are wanted: they cost a read for each process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arguments {
+    /// Read them.
+    Read,
+    /// Leave them.
+    Skip,
+}
+
+/// Deeper chains are cut: a shell in an agent in a shell in a pane has six.
+const DEEPEST: usize = 24;
+
+/// A prompt given as an argument may be long, and only the beginning tells what runs.
+const LONGEST_ARGUMENTS: usize = 16 * 1024;
+
+/// The chain above this process, itself not included. Empty where there is no `/proc`.
+pub fn chain(arguments: Arguments) -> Vec<Link> {
+    let mut links = Vec::new();
+    let Some((_, mut above)) = read("self", Arguments::Skip) else { return links };
+    while above > 1 && links.len() < DEEPEST {
+        let Some((link, next)) = read(&above.to_string(), arguments) else { break };
+        links.push(link);
+        above = next;
+    }
+    links
+}
+
+fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
+    let folder = Path::new("/proc").join(process);
+    let stat = std::fs::read(folder.join("stat")).ok()?;
+    // The name in parentheses may hold anything, so fields are counted from the last one.
+    let (open, close) =
+        (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
+    let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
+    let comm = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace().skip(1);
+    let above = fields.next()?.parse().ok()?;
+    let tty = fields.nth(2)?.parse::<i64>().ok().and_then(|tty| u32::try_from(tty).ok()).unwrap_or_default();
+    let start = fields.nth(14)?.parse().ok()?;
+    let argv = match arguments {
+        Arguments::Skip => Vec::new(),
+        Arguments::Read => argv(&folder),
+    };
+    Some((Link { pid, start, tty, comm, argv }, above))
+}
+
+fn argv(folder: &Path) -> Vec<String> {
+    let mut cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+    cmdline.truncate(LONGEST_ARGUMENTS);
+    let arguments = cmdline.strip_suffix(b"\0").unwrap_or(&cmdline).split(|byte| *byte == 0);
+    arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+impl Link {
+    /// Whether it looks like an agent: `claude` itself, or Node with its script.
+    pub fn is_agent(&self) -> bool {
+        is_agent(&self.argv) || (self.argv.is_empty() && self.comm == "claude")
+    }
+}
+
+/// Whether these arguments are an agent's. Agents that run on Node overwrite theirs with `claude` (measured on 2.1.100).
+pub(super) fn is_agent(argv: &[String]) -> bool {
+    let claude =
+        |argument: &String| Path::new(argument.trim()).file_name().and_then(OsStr::to_str) == Some("claude");
+    argv.first().is_some_and(claude)
+        || argv.iter().take(4).any(|argument| argument.ends_with("claude-code/cli.js"))
+}
+
+/// The device of a terminal's number, as `/dev/pts/3`; nothing for no terminal or one of another kind.
+pub fn tty_name(tty: u32) -> Option<String> {
+    let major = (tty >> 8) & 0xfff;
+    let minor = (tty & 0xff) | ((tty >> 12) & 0xf_ff00);
+    match major {
+        // Unix 98 pseudo terminals have eight majors of 256 each, and beyond that wide minors of the first.
+        136..=143 => Some(format!("/dev/pts/{}", (major - 136) * 256 + minor)),
+        4 if minor < 64 => Some(format!("/dev/tty{minor}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn begins_with_the_parent_of_this_process() {
+        let links = chain(Arguments::Read);
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(links.first().map(|link| link.pid), Some(parent));
+        assert!(links.first().is_some_and(|link| link.start > 0 && !link.argv.is_empty()));
+    }
+
+    #[test]
+    fn names_terminals() {
+        assert_eq!(tty_name(0), None);
+        assert_eq!(tty_name(34816).as_deref(), Some("/dev/pts/0"));
+        assert_eq!(tty_name(34819).as_deref(), Some("/dev/pts/3"));
+        // 300 = 0x12c: the low byte stays, the rest moves above the major.
+        assert_eq!(tty_name((136 << 8) | 0x2c | (0x100 << 12)).as_deref(), Some("/dev/pts/300"));
+        assert_eq!(tty_name(0x401).as_deref(), Some("/dev/tty1"));
+    }
+
+    #[test]
+    fn knows_an_agent_by_its_arguments() {
+        let check = |argv: &[&str], expect| {
+            let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+            assert_eq!(is_agent(&argv), expect, "{argv:?}");
+        };
+        check(&["/opt/x/claude", "--resume", "a"], true);
+        check(&["claude"], true);
+        check(&["node", "/x/@anthropic-ai/claude-code/cli.js"], true);
+        check(&["bash", "-c", "claude"], false);
+        check(&["vim", "claude"], false);
+        check(&[], false);
+    }
+}

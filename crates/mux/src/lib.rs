@@ -1,0 +1,15 @@
+//! The places where agents live: tmux, asked in one batch and with a deadline.
+//!
+//! **Only this crate runs tmux.** A server that does not answer is unknown, which is neither alive nor gone.
+
+mod deadline;
+mod list;
+mod pane;
+mod sockets;
+mod tag;
+
+pub use deadline::{Ran, run};
+pub use list::{Listing, list};
+pub use pane::{Pane, PaneRef, Server, ServerId};
+pub use sockets::sockets;
+pub use tag::{TAG, TagError, tag, untag};

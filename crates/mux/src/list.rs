@@ -1,0 +1,164 @@
+//! Everything about a server's panes in one command.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::deadline::{Ran, run};
+use crate::pane::{Pane, Server, ServerId};
+use crate::tag::TAG;
+
+/// What a server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// It lives.
+    Alive(Server),
+    /// Nothing listens on the socket.
+    Gone,
+    /// It cannot be told.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// Each field comes with its length before it: names and titles may hold any separator.
+const FIELDS: [&str; 14] = [
+    "pid",
+    "start_time",
+    "version",
+    "pane_id",
+    "pane_tty",
+    "pane_pid",
+    "session_name",
+    "window_index",
+    "pane_index",
+    "pane_current_path",
+    "pane_current_command",
+    "pane_start_command",
+    "pane_title",
+    "pane_dead",
+];
+
+/// Lists all panes of the server on this socket. A server is never started by it.
+pub fn list(socket: &Path, deadline: Duration) -> Listing {
+    let field = |name: &str| format!("#{{n:{name}}}:#{{{name}}}");
+    let format: String = FIELDS.iter().copied().chain([TAG]).map(field).collect();
+    let mut command = tmux(socket);
+    command.args(["list-panes", "-a", "-F", &format]);
+    match run(&mut command, deadline) {
+        Ran::TooLate => Listing::Unknown { why: "tmux did not answer in time".to_owned() },
+        Ran::NotStarted(error) => Listing::Unknown { why: format!("tmux cannot be started: {error}") },
+        Ran::Done(output) if output.status.success() => match parse(socket, &output.stdout) {
+            Some(server) => Listing::Alive(server),
+            None => Listing::Unknown { why: "tmux answered in an unknown form".to_owned() },
+        },
+        Ran::Done(output) => refusal(&String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+/// A tmux command on a socket, in UTF-8 whatever the locale says.
+pub(crate) fn tmux(socket: &Path) -> Command {
+    let mut command = Command::new("tmux");
+    command.arg("-u").arg("-S").arg(socket);
+    command
+}
+
+fn refusal(words: &str) -> Listing {
+    let nobody = ["no server running", "No such file or directory", "Connection refused"];
+    if nobody.iter().any(|text| words.contains(text)) {
+        return Listing::Gone;
+    }
+    Listing::Unknown { why: format!("tmux says: {}", words.trim()) }
+}
+
+fn parse(socket: &Path, mut text: &[u8]) -> Option<Server> {
+    let mut server: Option<Server> = None;
+    while !text.is_empty() {
+        let mut take = || {
+            let colon = text.iter().position(|byte| *byte == b':')?;
+            let length: usize = std::str::from_utf8(&text[..colon]).ok()?.parse().ok()?;
+            let value = text.get(colon + 1..colon + 1 + length)?;
+            text = &text[colon + 1 + length..];
+            Some(String::from_utf8_lossy(value).into_owned())
+        };
+        let id = ServerId { pid: take()?.parse().ok()?, started: take()?.parse().ok()? };
+        let version = take()?;
+        let pane = Pane {
+            id: take()?,
+            tty: take()?,
+            pid: take()?.parse().ok()?,
+            session: take()?,
+            window: take()?.parse().ok()?,
+            index: take()?.parse().ok()?,
+            cwd: take()?,
+            command: take()?,
+            start_command: take()?,
+            title: take()?,
+            dead: take()? == "1",
+            tag: take().filter(|tag| !tag.is_empty()),
+        };
+        text = text.strip_prefix(b"\n")?;
+        let server = server.get_or_insert_with(|| Server {
+            socket: socket.to_path_buf(),
+            id,
+            version,
+            panes: Vec::new(),
+        });
+        // A window that is linked into several sessions is listed once for each; the first place counts.
+        if server.pane(&pane.id).is_none() {
+            server.panes.push(pane);
+        }
+    }
+    server
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_any_separator() {
+        let mut line = Vec::new();
+        let values = [
+            "7",
+            "99",
+            "3.3a",
+            "%1",
+            "/dev/pts/3",
+            "8",
+            "a:b\n1:x",
+            "0",
+            "1",
+            "/ü",
+            "vim",
+            "",
+            "t|1:2",
+            "",
+            "abc",
+        ];
+        for value in values {
+            line.extend_from_slice(format!("{}:{value}", value.len()).as_bytes());
+        }
+        line.push(b'\n');
+        let twice = [line.clone(), line].concat();
+        let server = parse(Path::new("/s"), &twice).unwrap();
+        assert_eq!(server.id, ServerId { pid: 7, started: 99 });
+        assert_eq!(server.panes.len(), 1);
+        let pane = &server.panes[0];
+        assert_eq!(
+            (pane.session.as_str(), pane.cwd.as_str(), pane.title.as_str()),
+            ("a:b\n1:x", "/ü", "t|1:2")
+        );
+        assert_eq!(pane.tag.as_deref(), Some("abc"));
+        assert_eq!(parse(Path::new("/s"), b"1:7:garbage"), None);
+    }
+
+    #[test]
+    fn nobody_there_is_gone_and_a_refusal_is_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        let nobody = list(&dir.path().join("none"), Duration::from_secs(30));
+        assert_eq!(nobody, Listing::Gone);
+        assert!(matches!(refusal("access not allowed"), Listing::Unknown { .. }));
+    }
+}

@@ -1,0 +1,52 @@
+//! The conversation's id on its pane: a user option travels with the pane when windows are moved and renumbered.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::deadline::{Ran, run};
+use crate::list::tmux;
+
+/// The pane option that holds the id.
+pub const TAG: &str = "@rekindle_id";
+
+/// Why panes could not be tagged.
+#[derive(Debug, thiserror::Error)]
+#[error("tag panes: {0}")]
+pub struct TagError(String);
+
+/// Tags panes, each with the id of its conversation, in one command.
+pub fn tag(socket: &Path, panes: &[(&str, &str)], deadline: Duration) -> Result<(), TagError> {
+    let mut command = tmux(socket);
+    for (at, (pane, id)) in panes.iter().enumerate() {
+        if at > 0 {
+            command.arg(";");
+        }
+        command.args(["set-option", "-p", "-t", pane, TAG, id]);
+    }
+    send(&mut command, panes.is_empty(), deadline)
+}
+
+/// Takes the tags off panes.
+pub fn untag(socket: &Path, panes: &[&str], deadline: Duration) -> Result<(), TagError> {
+    let mut command = tmux(socket);
+    for (at, pane) in panes.iter().enumerate() {
+        if at > 0 {
+            command.arg(";");
+        }
+        command.args(["set-option", "-p", "-u", "-t", pane, TAG]);
+    }
+    send(&mut command, panes.is_empty(), deadline)
+}
+
+fn send(command: &mut Command, nothing: bool, deadline: Duration) -> Result<(), TagError> {
+    if nothing {
+        return Ok(());
+    }
+    match run(command, deadline) {
+        Ran::Done(output) if output.status.success() => Ok(()),
+        Ran::Done(output) => Err(TagError(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+        Ran::TooLate => Err(TagError("tmux did not answer in time".to_owned())),
+        Ran::NotStarted(error) => Err(TagError(error.to_string())),
+    }
+}

@@ -1,0 +1,115 @@
+//! `rekindle hook EVENT`: writes down what an agent says about itself, and goes.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use agents::SessionId;
+use agents::claude::chain::{Arguments, chain};
+use agents::claude::{launch_variables, process};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use state::durable::Sync;
+use state::spool::{self, Event, LARGEST_INPUT, Launch};
+use state::{StateDir, StateDirError};
+
+use super::Places;
+
+/// The members that name an event; the rest is kept unread.
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    session_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    hook_event_name: Option<&'a RawValue>,
+}
+
+/// Always succeeds, as far as the agent can see.
+pub(super) fn run(arguments: &[OsString]) -> ExitCode {
+    let places = Places::new();
+    let bytes = super::input();
+    let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
+    let state = StateDir::open(&places.state);
+    if let Err(why) = keep(&places, state.as_ref(), asked, &bytes) {
+        places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?")));
+    }
+    if let Ok(state) = &state
+        && let Err(error) = super::start_settle(state)
+    {
+        places.log(Some(state), &format!("hook {}: cannot start settle: {error}", asked.unwrap_or("?")));
+    }
+    ExitCode::SUCCESS
+}
+
+fn keep(
+    places: &Places,
+    state: Result<&StateDir, &StateDirError>,
+    asked: Option<&str>,
+    bytes: &[u8],
+) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "what came is no text".to_owned())?;
+    let named: Named<'_> =
+        serde_json::from_str(text).map_err(|error| format!("what came is no event: {error}"))?;
+    let string = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let session = string(named.session_id).ok_or("the event names no session")?;
+    let session = SessionId::new(&session).map_err(|error| format!("cannot {error}"))?;
+    let name =
+        string(named.hook_event_name).or_else(|| asked.map(str::to_owned)).ok_or("the event has no name")?;
+    // The first and the last event carry the identity: losing them loses the session.
+    let matters = matches!(name.as_str(), "SessionStart" | "SessionEnd");
+    let first = name == "SessionStart";
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let event = Event {
+        schema: spool::SCHEMA,
+        event: name,
+        at: i64::try_from(now.as_millis()).unwrap_or_default(),
+        chain: chain(if first { Arguments::Read } else { Arguments::Skip }),
+        launch: first.then(launch),
+        input: compact(text)?,
+    };
+    let sync = if matters { Sync::Yes } else { Sync::No };
+    let why = match state {
+        Ok(state) => match spool::append(&state.spool(), &session, &event, sync) {
+            Ok(()) => return Ok(()),
+            Err(error) => format!("cannot {error}: {}", error.source),
+        },
+        // Somebody else's state is none of our business, and nothing of ours would ever settle it.
+        Err(StateDirError::NotOurs { .. }) => return Err(super::words(state)),
+        Err(_) => super::words(state),
+    };
+    let refuge = &places.refuge;
+    match refuge.open().and_then(|()| spool::append(&refuge.spool(), &session, &event, Sync::No)) {
+        Ok(()) => Err(format!("{why}; the event waits in {}", refuge.spool().display())),
+        Err(error) => Err(format!("{why}; cannot {error}: {}; the event is lost", error.source)),
+    }
+}
+
+/// The input on one line. Line breaks stand only between the members of valid JSON, so they can become spaces.
+fn compact(text: &str) -> Result<Box<RawValue>, String> {
+    let text = if text.len() > LARGEST_INPUT { small_members(text)? } else { text.trim().to_owned() };
+    RawValue::from_string(text.replace(['\n', '\r'], " ")).map_err(|error| error.to_string())
+}
+
+/// The largest member that stays of an event that is too large to be kept as it came.
+const LARGEST_MEMBER: usize = 4 * 1024;
+
+fn small_members(text: &str) -> Result<String, String> {
+    let members: std::collections::BTreeMap<String, &RawValue> =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut kept: serde_json::Map<String, serde_json::Value> = members
+        .iter()
+        .filter(|(_, raw)| raw.get().len() <= LARGEST_MEMBER)
+        .filter_map(|(name, raw)| Some((name.clone(), serde_json::from_str(raw.get()).ok()?)))
+        .collect();
+    kept.insert("rekindle_cut".to_owned(), true.into());
+    Ok(serde_json::Value::Object(kept).to_string())
+}
+
+fn launch() -> Launch {
+    let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    Launch {
+        env: launch_variables(std::env::vars_os()),
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        pid_domain: process::pid_domain(),
+    }
+}

@@ -1,0 +1,226 @@
+//! Records on disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use serde_json::{Map, Value};
+
+use super::{SCHEMA, SessionRecord};
+use crate::StateDir;
+use crate::durable;
+use crate::seal::{Key, Origin};
+
+/// A record as it stands on disk, with whatever else stands beside what we know.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// What it says.
+    pub record: SessionRecord,
+    /// Whether it was written here.
+    pub origin: Origin,
+    original: Map<String, Value>,
+}
+
+/// Why a record could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It cannot be read.
+    #[error("read {}", path.display())]
+    Unreadable {
+        /// The record.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is no record.
+    #[error("understand {}: {why}", path.display())]
+    Broken {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It was written by a newer program, which knows more than this one.
+    #[error("write {}: it is of a newer version ({schema}); update rekindle", path.display())]
+    Newer {
+        /// The record.
+        path: PathBuf,
+        /// Its version.
+        schema: u32,
+    },
+    /// It could not be written.
+    #[error(transparent)]
+    Unwritable(#[from] durable::Error),
+}
+
+impl Held {
+    /// A record that is on no disk yet.
+    pub fn fresh(record: SessionRecord) -> Self {
+        Self { record, origin: Origin::Genuine, original: Map::new() }
+    }
+}
+
+fn path(state: &StateDir, session: &SessionId) -> PathBuf {
+    state.session_health().join(format!("{session}.lock"))
+}
+
+/// The conversations that have a record.
+///
+/// # Errors
+/// The folder is there and cannot be listed.
+pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
+    let folder = state.session_health();
+    let wrap = |source| RecordError::Unreadable { path: folder.clone(), source };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrap(error)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(wrap)?.file_name();
+        let id = Path::new(&name).file_stem().and_then(|stem| stem.to_str()).map(SessionId::new);
+        if Path::new(&name).extension().is_some_and(|extension| extension == "lock")
+            && let Some(Ok(id)) = id
+        {
+            ids.push(id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+/// Reads the record of a conversation; nothing where there is none.
+///
+/// # Errors
+/// It is there and cannot be read or understood.
+pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<Option<Held>, RecordError> {
+    let path = path(state, session);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(RecordError::Unreadable { path, source }),
+    };
+    let broken =
+        |error: serde_json::Error| RecordError::Broken { path: path.clone(), why: error.to_string() };
+    let original: Map<String, Value> = serde_json::from_str(&text).map_err(broken)?;
+    let record: SessionRecord = serde_json::from_value(Value::Object(original.clone())).map_err(broken)?;
+    let origin = key.map_or(Origin::Foreign, |key| key.origin(&text));
+    Ok(Some(Held { record, origin, original }))
+}
+
+/// Writes a record, sealed, with every unknown key it had.
+///
+/// # Errors
+/// It is of a newer version, or cannot be written.
+pub fn store(state: &StateDir, key: &Key, held: &Held) -> Result<(), RecordError> {
+    let path = path(state, &held.record.session_id);
+    if held.record.schema > SCHEMA {
+        return Err(RecordError::Newer { path, schema: held.record.schema });
+    }
+    let broken =
+        |error: serde_json::Error| RecordError::Broken { path: path.clone(), why: error.to_string() };
+    let Value::Object(mut written) = serde_json::to_value(&held.record).map_err(broken)? else {
+        return Err(RecordError::Broken { path, why: "it is no object".to_owned() });
+    };
+    carry(&held.original, &mut written);
+    if let (Some(Value::Array(old)), Some(Value::Array(new))) =
+        (held.original.get("runs"), written.get_mut("runs"))
+    {
+        for run in new {
+            let same =
+                old.iter().find(|old| old["pid"] == run["pid"] && old["procStart"] == run["procStart"]);
+            if let (Some(Value::Object(old)), Value::Object(run)) = (same, run) {
+                carry(old, run);
+            }
+        }
+    }
+    written.shift_remove("mac");
+    let text = serde_json::to_string_pretty(&written).map_err(broken)?;
+    durable::private_dir(&state.session_health())?;
+    durable::replace(&path, key.seal(&text).as_bytes())?;
+    Ok(())
+}
+
+/// Every key we know is always written, so whatever else was there is somebody else's and stays.
+fn carry(original: &Map<String, Value>, written: &mut Map<String, Value>) {
+    for (key, value) in original {
+        if !written.contains_key(key) {
+            written.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Run;
+    use jiff::Timestamp;
+
+    fn room() -> (tempfile::TempDir, StateDir, Key, SessionId) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let key = Key::open(&dir.path().join("key")).unwrap();
+        (dir, state, key, SessionId::new("s1").unwrap())
+    }
+
+    fn run() -> Run {
+        serde_json::from_value(
+            serde_json::json!({"launchedAt": Timestamp::UNIX_EPOCH, "pid": 7, "procStart": 9}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn unknown_keys_survive_and_the_seal_tells_a_hand_from_ours() {
+        let (_dir, state, key, id) = room();
+        let mut record = SessionRecord::new(id.clone(), Timestamp::UNIX_EPOCH);
+        record.runs.push(run());
+        record.name = Some("a".to_owned());
+        store(&state, &key, &Held::fresh(record)).unwrap();
+        let held = load(&state, Some(&key), &id).unwrap().unwrap();
+        assert_eq!(held.origin, Origin::Genuine);
+        let file = path(&state, &id);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let edited = text
+            .replace("\"name\": \"a\",", "\"name\": \"b\",\n  \"theirs\": 5,")
+            .replace("\"pid\": 7,", "\"pid\": 7, \"more\": true,");
+        durable::replace(&file, edited.as_bytes()).unwrap();
+        let mut held = load(&state, Some(&key), &id).unwrap().unwrap();
+        assert_eq!(held.origin, Origin::Foreign);
+        assert_eq!(held.record.name.as_deref(), Some("b"));
+        held.record.name = None;
+        store(&state, &key, &held).unwrap();
+        let value: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!((&value["theirs"], &value["name"]), (&Value::from(5), &Value::Null));
+        assert_eq!(value["runs"][0]["more"], true);
+        assert_eq!(load(&state, Some(&key), &id).unwrap().unwrap().origin, Origin::Genuine);
+        assert_eq!(ids(&state).unwrap(), [id]);
+    }
+
+    #[test]
+    fn a_missing_one_is_none_a_broken_one_an_error_and_a_newer_one_is_not_written() {
+        let (_dir, state, key, id) = room();
+        assert!(load(&state, None, &id).unwrap().is_none());
+        let mut newer = SessionRecord::new(id.clone(), Timestamp::UNIX_EPOCH);
+        newer.schema = SCHEMA + 1;
+        assert!(matches!(store(&state, &key, &Held::fresh(newer)), Err(RecordError::Newer { .. })));
+        durable::private_dir(&state.session_health()).unwrap();
+        durable::replace(&path(&state, &id), b"{").unwrap();
+        assert!(matches!(load(&state, None, &id), Err(RecordError::Broken { .. })));
+    }
+
+    #[test]
+    fn tells_the_config_directory_from_whatever_part_has_it() {
+        let id = SessionId::new("s1").unwrap();
+        let mut record = SessionRecord::new(id, Timestamp::UNIX_EPOCH);
+        assert_eq!(record.config_dir(), None);
+        record.transcript_path = Some("/d/other/-x/s.jsonl".into());
+        assert_eq!(record.config_dir(), None);
+        record.transcript_path = Some("/d/projects/-x/s.jsonl".into());
+        assert_eq!(record.config_dir(), Some("/d".into()));
+        record.runs = vec![Run { config_dir: Some("/c".into()), ..run() }, run()];
+        assert_eq!(record.config_dir(), Some("/c".into()));
+    }
+}

@@ -1,0 +1,261 @@
+//! The session record, `session-health/<session-id>.lock`: the truth about one conversation.
+//!
+//! Readable with `cat`, diffable, sealed with the machine's key. Unknown keys are kept; a record of a newer program is
+//! read and never written.
+
+mod file;
+mod run;
+
+pub use file::{Held, RecordError, ids, load, store};
+pub use run::{HostPlace, Run, TmuxPlace};
+
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The version of a record.
+pub const SCHEMA: u32 = 1;
+
+/// How sure a fact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Directory, time, task: offered, never acted on.
+    Guess,
+    /// Arguments, environment, pane option, set by a tool.
+    Likely,
+    /// The process's own word, with its terminal being the pane's.
+    Proven,
+}
+
+/// What became of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// An agent is in it.
+    Active,
+    /// The user ended it, or closed its pane while the server lived.
+    EndedCleanly,
+    /// Its agent is gone without the user's doing.
+    Crashed,
+}
+
+/// What the agent is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// Works on a turn.
+    Busy,
+    /// Has ended its turn.
+    Idle,
+    /// Needs its user.
+    Waiting,
+    /// Shows a shell of its own.
+    Shell,
+}
+
+/// What the agent was at, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// What.
+    pub state: Doing,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// Where something that was said stands in the transcript; its text is not kept here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spoken {
+    /// The row.
+    pub uuid: Option<String>,
+    /// Where the row begins.
+    pub offset: u64,
+    /// When it was said.
+    pub at: Option<Timestamp>,
+}
+
+/// Why something is believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What is believed: `session`, `pane`, `process`, `end`.
+    pub fact: String,
+    /// How sure it is.
+    pub grade: Grade,
+    /// Who says so: `hook`, `registry`, `process`, `pane_option`.
+    pub source: String,
+    /// What exactly was seen.
+    pub detail: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What the user said about a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Given {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its task.
+    pub task: Option<String>,
+}
+
+/// One conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRecord {
+    /// The version of the record.
+    pub schema: u32,
+    /// The conversation.
+    pub session_id: SessionId,
+    /// Its first eight characters.
+    #[serde(default)]
+    pub short_id: String,
+    /// The conversations it came from by `/clear`, a fork or a resume under a new id, oldest first.
+    #[serde(default)]
+    pub previous_ids: Vec<SessionId>,
+    /// The conversation its agent went on to.
+    #[serde(default)]
+    pub next_id: Option<SessionId>,
+    /// Its transcript.
+    #[serde(default)]
+    pub transcript_path: Option<PathBuf>,
+    /// The directory it belongs to: where its first agent was started.
+    #[serde(default)]
+    pub project_dir: Option<PathBuf>,
+    /// Where its agent works now.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// What it is called: given, else its title, else the directory's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What it is about: given, else the first line of its summary.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// The user's own words.
+    #[serde(default)]
+    pub given: Given,
+    /// The model it last used.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What became of it.
+    pub status: Status,
+    /// Why, where it is not active: the agent's reason for its end, or the reason of a crash.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// When it was first seen.
+    pub created: Timestamp,
+    /// When it was last heard of.
+    pub last_seen: Timestamp,
+    /// What its agent is at.
+    #[serde(default)]
+    pub activity: Option<Activity>,
+    /// The user's last prompt.
+    #[serde(default)]
+    pub last_prompt: Option<Spoken>,
+    /// The agent's last reply.
+    #[serde(default)]
+    pub last_reply: Option<Spoken>,
+    /// How much of the context window is used, in per cent.
+    #[serde(default)]
+    pub context_used: Option<u32>,
+    /// SHA-256 of the last exchange.
+    #[serde(default)]
+    pub context_hash: Option<String>,
+    /// SHA-256 of directory and task: finds the conversation again when its pane has moved.
+    #[serde(default)]
+    pub place_hash: Option<String>,
+    /// Restored first.
+    #[serde(default)]
+    pub persistent: bool,
+    /// Started by another agent: it never owns a pane.
+    #[serde(default)]
+    pub nested: bool,
+    /// Where its agent is now; the run has where it was started.
+    #[serde(default)]
+    pub place: Option<TmuxPlace>,
+    /// When its version was last compared with the newest.
+    #[serde(default)]
+    pub last_version_check: Option<Timestamp>,
+    /// When it was last found idle.
+    #[serde(default)]
+    pub last_idle_check: Option<Timestamp>,
+    /// When the vault last took it.
+    #[serde(default)]
+    pub vaulted_at: Option<Timestamp>,
+    /// Why what stands here is believed; the newest of each fact.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+    /// How far its spool is folded in.
+    #[serde(default)]
+    pub spool_offset: u64,
+    /// Every process that was an agent in it, oldest first.
+    #[serde(default)]
+    pub runs: Vec<Run>,
+}
+
+impl SessionRecord {
+    /// A record of a conversation that was not known before.
+    pub fn new(session: SessionId, now: Timestamp) -> Self {
+        Self {
+            schema: SCHEMA,
+            short_id: session.short().to_owned(),
+            session_id: session,
+            previous_ids: Vec::new(),
+            next_id: None,
+            transcript_path: None,
+            project_dir: None,
+            cwd: None,
+            name: None,
+            task: None,
+            given: Given::default(),
+            model: None,
+            status: Status::Active,
+            reason: None,
+            created: now,
+            last_seen: now,
+            activity: None,
+            last_prompt: None,
+            last_reply: None,
+            context_used: None,
+            context_hash: None,
+            place_hash: None,
+            persistent: false,
+            nested: false,
+            place: None,
+            last_version_check: None,
+            last_idle_check: None,
+            vaulted_at: None,
+            evidence: Vec::new(),
+            spool_offset: 0,
+            runs: Vec::new(),
+        }
+    }
+
+    /// The newest process that is or was in it.
+    pub fn run(&self) -> Option<&Run> {
+        self.runs.last()
+    }
+
+    /// The run of this process.
+    pub fn run_of(&mut self, pid: u32, start: u64) -> Option<&mut Run> {
+        self.runs.iter_mut().rev().find(|run| run.is(pid, start))
+    }
+
+    /// The configuration directory: the newest run's, else the one its transcript lies in.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        let of_transcript = || {
+            // <config>/projects/<slug>/<session>.jsonl
+            let projects = self.transcript_path.as_deref()?.parent()?.parent()?;
+            (projects.file_name()? == "projects").then(|| projects.parent().map(Path::to_path_buf))?
+        };
+        self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
+    }
+
+    /// Notes why a fact is believed, in place of what was believed before.
+    pub fn believe(&mut self, evidence: Evidence) {
+        self.evidence.retain(|old| !(old.fact == evidence.fact && old.source == evidence.source));
+        self.evidence.push(evidence);
+    }
+}

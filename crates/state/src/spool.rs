@@ -1,0 +1,178 @@
+//! What hooks leave behind, as it came: `spool/<session-id>.jsonl`, one event per line, folded into records by settle.
+//!
+//! **Hot.** An event is one `write` to a file of its own session: no lock, no look at other sessions, no wait but for the
+//! disk at the first and last event of a session. Every line begins with a newline too, so that the torn line of a killed
+//! writer spoils nothing but itself.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use agents::claude::chain::Link;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::StateDir;
+use crate::durable::{self, Sync};
+
+/// The version of a spool line.
+pub const SCHEMA: u32 = 1;
+
+/// One event of an agent: who sent it, and what it said.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// The version of this line.
+    pub schema: u32,
+    /// The event's name, such as `SessionStart`.
+    pub event: String,
+    /// When the hook ran, milliseconds since 1970. Order is the order of lines: clocks jump.
+    pub at: i64,
+    /// The processes above the hook, innermost first.
+    #[serde(default)]
+    pub chain: Vec<Link>,
+    /// What only the first event of a run carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+    /// What the agent wrote to the hook's standard input.
+    pub input: Box<RawValue>,
+}
+
+/// The world an agent was started in, as its SessionStart hook sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Launch {
+    /// The variables that a restart would need, and the names of those whose values are nobody's business.
+    pub env: Vec<(String, String)>,
+    /// The kernel's name for this boot.
+    pub boot_id: Option<String>,
+    /// Machine and pid namespace: a pid means something only inside of both.
+    pub pid_domain: Option<String>,
+}
+
+/// Larger inputs are cut down to their small members: a spool is no transcript.
+pub const LARGEST_INPUT: usize = 256 * 1024;
+
+/// The spool of a session.
+pub fn path(state: &StateDir, session: &SessionId) -> PathBuf {
+    state.spool().join(format!("{session}.jsonl"))
+}
+
+/// Appends an event to its session's spool.
+pub fn append(folder: &Path, session: &SessionId, event: &Event, sync: Sync) -> Result<(), durable::Error> {
+    let path = folder.join(format!("{session}.jsonl"));
+    let mut line = vec![b'\n'];
+    let written = serde_json::to_writer(&mut line, event);
+    written.map_err(|error| durable::Error::new("write down", &path, error.into()))?;
+    line.push(b'\n');
+    into_folder(folder, || durable::append(&path, &line, sync))
+}
+
+/// Keeps the newest input of a session's status line, in place of the one before: only the newest counts.
+pub fn put_status(folder: &Path, session: &SessionId, input: &[u8]) -> Result<(), durable::Error> {
+    let path = folder.join(format!("{session}.status"));
+    into_folder(folder, || durable::replace_unsynced(&path, input))
+}
+
+/// The newest input of a session's status line.
+pub fn status(state: &StateDir, session: &SessionId) -> Option<Vec<u8>> {
+    std::fs::read(state.spool().join(format!("{session}.status"))).ok()
+}
+
+// The folder is there but for the very first time, so it is made when it turns out to be missing.
+fn into_folder(
+    folder: &Path,
+    mut write: impl FnMut() -> Result<(), durable::Error>,
+) -> Result<(), durable::Error> {
+    match write() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            durable::private_dir(folder)?;
+            write()
+        }
+        done => done,
+    }
+}
+
+/// One event read back, and where the next one begins.
+#[derive(Debug)]
+pub struct Read {
+    /// Where its line begins.
+    pub offset: u64,
+    /// The event.
+    pub event: Event,
+}
+
+/// The whole lines of a spool from `offset` on, and how far they reach; lines that cannot be read are passed over.
+///
+/// A spool that is shorter than the offset was replaced: it is read from its beginning.
+pub fn read(path: &Path, offset: u64) -> io::Result<(Vec<Read>, u64)> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(error) => return Err(error),
+    };
+    let mut at = if offset <= file.metadata()?.len() { offset } else { 0 };
+    file.seek(SeekFrom::Start(at))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let mut events = Vec::new();
+    for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
+        if let Ok(event) = serde_json::from_slice(line) {
+            events.push(Read { offset: at, event });
+        }
+        at += line.len() as u64;
+    }
+    Ok((events, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, input: &str) -> Event {
+        Event {
+            schema: SCHEMA,
+            event: name.to_owned(),
+            at: 1,
+            chain: Vec::new(),
+            launch: None,
+            input: RawValue::from_string(input.to_owned()).unwrap(),
+        }
+    }
+
+    fn names(read: &[Read]) -> Vec<&str> {
+        read.iter().map(|read| read.event.event.as_str()).collect()
+    }
+
+    #[test]
+    fn events_come_back_in_order_and_from_where_reading_stopped() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let id = SessionId::new("s1").unwrap();
+        append(&state.spool(), &id, &event("SessionStart", r#"{"a":1}"#), Sync::Yes).unwrap();
+        let file = path(&state, &id);
+        let (first, offset) = read(&file, 0).unwrap();
+        assert_eq!(names(&first), ["SessionStart"]);
+        append(&state.spool(), &id, &event("Stop", "{}"), Sync::No).unwrap();
+        let (next, _) = read(&file, offset).unwrap();
+        assert_eq!(names(&next), ["Stop"]);
+        let (all, _) = read(&file, 1 << 40).unwrap();
+        assert_eq!(names(&all), ["SessionStart", "Stop"]);
+    }
+
+    #[test]
+    fn a_torn_line_spoils_nothing_but_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let id = SessionId::new("s1").unwrap();
+        let file = path(&state, &id);
+        append(&state.spool(), &id, &event("SessionStart", "{}"), Sync::No).unwrap();
+        durable::append(&file, b"\n{\"schema\":1,\"event\":\"St", Sync::No).unwrap();
+        let (before, offset) = read(&file, 0).unwrap();
+        assert_eq!(names(&before), ["SessionStart"]);
+        append(&state.spool(), &id, &event("SessionEnd", "{}"), Sync::No).unwrap();
+        assert_eq!(names(&read(&file, offset).unwrap().0), ["SessionEnd"]);
+    }
+}
