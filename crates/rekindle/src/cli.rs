@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{branches, completions, man, repair, scan, show, undo, up, vault};
+use crate::commands::{branches, completions, init, man, repair, scan, show, undo, uninstall, up, vault};
 
 /// Coding agents that survive anything
 #[derive(Debug, Parser)]
@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Show(show::Args),
     Undo(undo::Args),
     Vault(vault::Args),
+    Init(init::Args),
+    Uninstall(uninstall::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -54,7 +54,8 @@ pub(crate) fn lock(state_dir: &Path) -> Result<Lock, ApplyError> {
 pub fn apply(plan: &mut Plan, now: Timestamp) -> Result<(), ApplyError> {
     let _lock = lock(&plan.state_dir)?;
     let changes = plan.changes();
-    let backups = folder(&plan.state_dir).join("backups").join(now.strftime("%Y%m%dT%H%M%S.%9fZ").to_string());
+    let backups =
+        folder(&plan.state_dir).join("backups").join(now.strftime("%Y%m%dT%H%M%S.%9fZ").to_string());
     durable::private_dir(&folder(&plan.state_dir))?;
     let mut records: Vec<SettingsRecord> = Vec::new();
     for site in &mut plan.sites {

@@ -68,7 +68,8 @@ impl ShellPlaces {
                     self.home.join(".zsh/completions"),
                     self.home.join(".oh-my-zsh/completions"),
                 ];
-                let found = known.iter().find(|folder| is_writable(folder)).map(|folder| folder.join("_rekindle"));
+                let found =
+                    known.iter().find(|folder| is_writable(folder)).map(|folder| folder.join("_rekindle"));
                 if found.is_none() {
                     notes.push(Note::NoPlace("zsh"));
                 }
@@ -104,8 +105,14 @@ mod tests {
         for shell in Shell::ALL {
             replace(&bin.join(shell.name()), b"").unwrap();
         }
-        assert_eq!(places.place(Shell::Bash, &mut notes), Some(home.join("data/bash-completion/completions/rekindle")));
-        assert_eq!(places.place(Shell::Fish, &mut notes), Some(home.join("config/fish/completions/rekindle.fish")));
+        assert_eq!(
+            places.place(Shell::Bash, &mut notes),
+            Some(home.join("data/bash-completion/completions/rekindle"))
+        );
+        assert_eq!(
+            places.place(Shell::Fish, &mut notes),
+            Some(home.join("config/fish/completions/rekindle.fish"))
+        );
         assert_eq!(notes, []);
         assert_eq!(places.place(Shell::Zsh, &mut notes), None);
         assert_eq!(notes, [Note::NoPlace("zsh")]);

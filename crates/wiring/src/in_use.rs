@@ -72,9 +72,11 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let folder = state.path().join("session-health");
         private_dir(&folder).unwrap();
-        let run = |dir: &str, version: &str| format!(r#"{{"configDir":"{dir}","claudeVersion":"{version}"}}"#);
+        let run =
+            |dir: &str, version: &str| format!(r#"{{"configDir":"{dir}","claudeVersion":"{version}"}}"#);
         let record = |runs: &[String]| format!(r#"{{"runs":[{}],"more":1}}"#, runs.join(","));
-        replace(&folder.join("a.lock"), record(&[run("/c", "2.1.31"), run("/c", "2.1.325")]).as_bytes()).unwrap();
+        replace(&folder.join("a.lock"), record(&[run("/c", "2.1.31"), run("/c", "2.1.325")]).as_bytes())
+            .unwrap();
         replace(&folder.join("b.lock"), record(&[run("/d", "?")]).as_bytes()).unwrap();
         replace(&folder.join("c.lock"), b"{").unwrap();
         replace(&folder.join("d.lock"), record(&[]).as_bytes()).unwrap();

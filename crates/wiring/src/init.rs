@@ -97,10 +97,11 @@ impl Plan {
     /// Every change, in the order in which they are made; empty where everything is wired.
     pub fn changes(&self) -> Vec<Change> {
         let settings = self.sites.iter().filter_map(|site| site.settings.as_ref().ok());
-        let settings = settings.filter(|plan| plan.current.as_ref() != Some(&plan.outcome.wired.text)).map(|plan| {
-            let after = Some(plan.outcome.wired.text.clone());
-            Change { path: plan.path.clone(), part: Part::Settings, before: plan.current.clone(), after }
-        });
+        let settings =
+            settings.filter(|plan| plan.current.as_ref() != Some(&plan.outcome.wired.text)).map(|plan| {
+                let after = Some(plan.outcome.wired.text.clone());
+                Change { path: plan.path.clone(), part: Part::Settings, before: plan.current.clone(), after }
+            });
         let files = self.files.iter().map(|file| Change {
             path: file.path.clone(),
             part: file.part,
@@ -146,8 +147,16 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         let settings = match sites[..number].iter().position(|other| same(&other)) {
             Some(earlier) => Err(earlier),
             None => {
-                let agents: Vec<&Seen> = sites.iter().filter(same).flat_map(|(site, _)| &site.agents).collect();
-                Ok(plan_settings(request, site, standing, &agents, record.settings.as_ref(), &mut plan.notes)?)
+                let agents: Vec<&Seen> =
+                    sites.iter().filter(same).flat_map(|(site, _)| &site.agents).collect();
+                Ok(plan_settings(
+                    request,
+                    site,
+                    standing,
+                    &agents,
+                    record.settings.as_ref(),
+                    &mut plan.notes,
+                )?)
             }
         };
         if standing.bytes.is_none() && settings.is_ok() {
@@ -164,7 +173,14 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     }
     for completion in &request.completions {
         let bytes = sign(&completion.text, Comment::Hash);
-        plan_file(&completion.path, Part::Completion, bytes, &mut plan.home, &mut plan.files, &mut plan.notes)?;
+        plan_file(
+            &completion.path,
+            Part::Completion,
+            bytes,
+            &mut plan.home,
+            &mut plan.files,
+            &mut plan.notes,
+        )?;
     }
     if let Some((folder, adopt)) = &request.links {
         plan.links = links::plan(&request.state_dir, folder, *adopt, &mut plan.home, &mut plan.notes)?;
@@ -190,8 +206,11 @@ fn plan_settings(
     if changes {
         writable(&standing.real)?;
     }
-    let left_out: Vec<&'static str> =
-        HookEvent::ALL.iter().filter(|event| !wanted.events.contains(event)).map(|event| event.name()).collect();
+    let left_out: Vec<&'static str> = HookEvent::ALL
+        .iter()
+        .filter(|event| !wanted.events.contains(event))
+        .map(|event| event.name())
+        .collect();
     if !left_out.is_empty() {
         let oldest = agents.iter().min_by(|one, two| one.version.cmp(&two.version));
         let oldest = oldest.map(|seen| (seen.version.clone(), seen.place.clone()));

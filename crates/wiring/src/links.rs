@@ -20,7 +20,8 @@ pub(crate) struct LinkPlan {
 impl LinkPlan {
     pub(crate) fn change(&self) -> Change {
         let line = |text: String| Some(text.into_bytes());
-        let before = self.link.adopted.as_ref().map(|names| format!("a folder with {} entries\n", names.len()));
+        let before =
+            self.link.adopted.as_ref().map(|names| format!("a folder with {} entries\n", names.len()));
         Change {
             path: self.link.path.clone(),
             part: Part::Link,
@@ -70,7 +71,10 @@ pub(crate) fn plan(
             None => earlier.and_then(|link| link.adopted),
             Some(meta) if meta.is_symlink() => {
                 if std::fs::read_link(&path).is_ok_and(|leads| leads == target) {
-                    remember(record, LinkRecord { path, target, adopted: earlier.and_then(|link| link.adopted) });
+                    remember(
+                        record,
+                        LinkRecord { path, target, adopted: earlier.and_then(|link| link.adopted) },
+                    );
                 } else {
                     notes.push(Note::Foreign(path));
                 }
@@ -80,7 +84,13 @@ pub(crate) fn plan(
                 Ok(names) => {
                     // What a killed run moved already is the user's too.
                     let before = earlier.and_then(|link| link.adopted).unwrap_or_default();
-                    Some(before.into_iter().filter(|name| !names.contains(name)).chain(names.clone()).collect())
+                    Some(
+                        before
+                            .into_iter()
+                            .filter(|name| !names.contains(name))
+                            .chain(names.clone())
+                            .collect(),
+                    )
                 }
                 Err(name) => {
                     notes.push(Note::NotAdopted { path, name });

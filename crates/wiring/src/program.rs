@@ -104,8 +104,14 @@ mod tests {
     fn only_ours_are_ours() {
         let program = Program::new(Path::new("/usr/bin/rekindle")).unwrap();
         assert!(program.understand("/old/place/rekindle hook Stop").is_some());
-        for foreign in ["", "'", "echo rekindle hook Stop", "rekindle-notify hook Stop", "rekindle hook Stop; x", "rekindle scan"]
-        {
+        for foreign in [
+            "",
+            "'",
+            "echo rekindle hook Stop",
+            "rekindle-notify hook Stop",
+            "rekindle hook Stop; x",
+            "rekindle scan",
+        ] {
             assert_eq!(program.understand(foreign), None, "{foreign}");
         }
         for bad in ["rekindle", "/bin/reki\nndle", "/bin/rekindle (deleted)"] {

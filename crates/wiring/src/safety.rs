@@ -1,13 +1,10 @@
 //! Events in a settings file that an agent in use does not know.
 
-use agents::claude::hook_events::first_version;
+use agents::claude::hook_events::{UNKNOWN_IS_HARMLESS, first_version};
 use semver::Version;
 
 use crate::Program;
 use crate::settings::{SettingsError, wired_events};
-
-/// The first version that was seen to pass over an event it does not know; 2.1.31 drops the whole file (measured).
-const HARMLESS_SINCE: Version = Version::new(2, 1, 100);
 
 /// An event that makes an agent drop its settings, the user's deny rules included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +32,7 @@ pub fn unsafe_events(
     for event in wired_events(settings, program)? {
         let first = first_version(&event.name);
         let breaks = |agent: &&Version| {
-            **agent < HARMLESS_SINCE && first.as_ref().is_none_or(|first| **agent < *first)
+            **agent < UNKNOWN_IS_HARMLESS && first.as_ref().is_none_or(|first| **agent < *first)
         };
         let mut unknown_to: Vec<Version> = agents.iter().filter(breaks).cloned().collect();
         unknown_to.sort();
@@ -63,12 +60,14 @@ mod tests {
         let check = |agents: &[&str], expect: &[(&str, bool, bool)]| {
             let agents: Vec<Version> = agents.iter().map(|text| Version::parse(text).unwrap()).collect();
             let found = unsafe_events(text, &program, &agents).unwrap();
-            let found: Vec<_> = found.iter().map(|event| (event.name.as_str(), event.ours, event.foreign)).collect();
+            let found: Vec<_> =
+                found.iter().map(|event| (event.name.as_str(), event.ours, event.foreign)).collect();
             assert_eq!(found, expect, "{agents:?}");
         };
         check(&[], &[]);
         check(&["2.1.325"], &[]);
-        check(&["2.1.90"], &[("NoSuchEvent", false, true)]);
+        check(&["2.1.101"], &[]);
+        check(&["2.1.100"], &[("NoSuchEvent", false, true)]);
         check(&["2.1.325", "2.1.31"], &[("CwdChanged", true, false), ("NoSuchEvent", false, true)]);
     }
 }

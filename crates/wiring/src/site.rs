@@ -38,7 +38,8 @@ pub(crate) fn outcome(
     let Some(prior) = prior else { return Ok(Outcome { wired, origin: Origin::Unknown }) };
     wired.traces = merge(&prior.traces, &wired);
     let untouched = prior.after.as_deref().and_then(read).is_some_and(|after| after == bytes);
-    let origin = if untouched && (prior.made || prior.before.is_some()) { Origin::Recorded } else { Origin::Unknown };
+    let origin =
+        if untouched && (prior.made || prior.before.is_some()) { Origin::Recorded } else { Origin::Unknown };
     Ok(Outcome { wired, origin })
 }
 
@@ -72,7 +73,9 @@ pub(crate) fn taken_back(
     let after = record.after.as_deref().and_then(read);
     let before = if record.made { Some(Vec::new()) } else { record.before.as_deref().and_then(read) };
     let text = match (before, after) {
-        (Some(before), Some(after)) => settings::take_back(current, &before, &after, program, &record.traces)?,
+        (Some(before), Some(after)) => {
+            settings::take_back(current, &before, &after, program, &record.traces)?
+        }
         _ => settings::unwire(current, program, Some(&record.traces))?,
     };
     // A file that we made goes again, unless somebody has put something into it.

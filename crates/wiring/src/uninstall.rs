@@ -96,11 +96,14 @@ pub fn plan(state_dir: &Path, program: &Program, configs: &[ConfigDir]) -> Resul
         if let Some(config) = &record.config_dir {
             plan_settings(config, record.settings.as_ref(), &mut undoing)?;
         }
-        let known = record.config_dir.iter().flat_map(|config| TEXTS.iter().map(|text| config.join(text.place)));
+        let known =
+            record.config_dir.iter().flat_map(|config| TEXTS.iter().map(|text| config.join(text.place)));
         for file in known.chain(record.files.iter().cloned()) {
             plan_file(&file, &mut undoing)?;
         }
-        undoing.links.extend(record.links.iter().filter(|link| links::is_ours(link) || link.adopted.is_some()).cloned());
+        undoing.links.extend(
+            record.links.iter().filter(|link| links::is_ours(link) || link.adopted.is_some()).cloned(),
+        );
         undoing.folders.extend(record.folders.iter().cloned());
         if let Some(config) = &record.config_dir {
             // Folders that can only be ours, also where no record says so.

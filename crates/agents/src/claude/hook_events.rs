@@ -1,7 +1,7 @@
 //! Which hook events there are, and since which version of the agent.
 //!
-//! It matters: on 2.1.31 one event in `settings.json` that it does not know makes it drop the whole file in silence, the
-//! user's deny rules included (measured). 2.1.100 and 2.1.325 ignore what they do not know.
+//! It matters: up to 2.1.100 one event in `settings.json` that the agent does not know makes it drop the whole file in
+//! silence, the user's deny rules included (measured on 2.1.31 and 2.1.100; 2.1.101 is the first that passes it over).
 
 use semver::Version;
 
@@ -74,6 +74,9 @@ impl HookEvent {
 
 /// The oldest agent whose events were measured: what it knows is safe where no version can be told.
 pub const OLDEST_MEASURED: Version = Version::new(2, 1, 31);
+
+/// The first version that passes over an event it does not know.
+pub const UNKNOWN_IS_HARMLESS: Version = Version::new(2, 1, 101);
 
 /// The events that each of these versions knows; of no version, those that every measured one knows.
 pub fn known_to_all(versions: &[Version]) -> Vec<HookEvent> {

@@ -47,7 +47,9 @@ pub fn in_config_dir(config: &ConfigDir, now: SystemTime) -> Vec<Seen> {
     for path in list(&config.sessions()) {
         let text = std::fs::read(&path).unwrap_or_default();
         let version = serde_json::from_slice::<Versioned>(&text).ok().and_then(|entry| entry.version);
-        seen.extend(version.and_then(|text| parse_version(&text)).map(|version| Seen { version, place: path }));
+        seen.extend(
+            version.and_then(|text| parse_version(&text)).map(|version| Seen { version, place: path }),
+        );
     }
     let mut transcripts: Vec<(SystemTime, PathBuf)> = Vec::new();
     for folder in list(&config.projects()) {
@@ -109,7 +111,9 @@ pub fn installed(home: &Path, path: &[PathBuf]) -> Vec<Seen> {
 /// What the place of a program says: the native one lies in a file named by its version, the other in a package.
 fn by_place(program: &Path) -> Option<Version> {
     let named = program.file_name().and_then(|name| parse_version(name.to_str()?));
-    named.or_else(|| program.ancestors().skip(1).take(3).find_map(|above| in_package(&above.join("package.json"))))
+    named.or_else(|| {
+        program.ancestors().skip(1).take(3).find_map(|above| in_package(&above.join("package.json")))
+    })
 }
 
 fn in_package(package: &Path) -> Option<Version> {
@@ -193,7 +197,8 @@ mod tests {
         fs::write(native.join("2.1.200"), "").unwrap();
         let package = home.join("lib/node_modules/@anthropic-ai/claude-code");
         fs::create_dir_all(&package).unwrap();
-        fs::write(package.join("package.json"), r#"{"name":"@anthropic-ai/claude-code","version":"2.1.31"}"#).unwrap();
+        fs::write(package.join("package.json"), r#"{"name":"@anthropic-ai/claude-code","version":"2.1.31"}"#)
+            .unwrap();
         fs::write(package.join("cli.js"), "").unwrap();
         let (npm, script) = (home.join("npm"), home.join("script"));
         for folder in [&npm, &script] {

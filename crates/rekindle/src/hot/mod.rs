@@ -33,6 +33,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Option<ExitCode> {
 /// The places a hot command needs, without looking at any of them.
 struct Places {
     state: PathBuf,
+    /// The configuration directory of the agent that calls.
+    claude: PathBuf,
     refuge: Refuge,
 }
 
@@ -43,7 +45,8 @@ impl Places {
         let state = Surroundings::new(&home, |name| std::env::var_os(name)).state;
         let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
         let refuge = Refuge::of(&state, runtime.as_deref(), &std::env::temp_dir());
-        Places { state, refuge }
+        let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);
+        Places { state, claude, refuge }
     }
 
     /// Leaves a line in the log: the state directory's, else the refuge's. Who has neither has nobody to tell.

@@ -43,7 +43,9 @@ fn what_is_written() {
 #[test]
 fn comments_order_indents_and_line_ends_stay() {
     let tabs = check("// mine\n{\n\t\"z\": 1, // last letter\n\t/* first */ \"a\": [1,2],\n\t\"m\": {}\n}\n");
-    assert!(tabs.starts_with("// mine\n{\n\t\"z\": 1, // last letter\n\t/* first */ \"a\": [1,2],\n\t\"m\": {},\n\t\"hooks\""));
+    assert!(tabs.starts_with(
+        "// mine\n{\n\t\"z\": 1, // last letter\n\t/* first */ \"a\": [1,2],\n\t\"m\": {},\n\t\"hooks\""
+    ));
     let windows = check("{\r\n    \"a\": {\r\n        \"b\": 1\r\n    }\r\n}\r\n");
     assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count());
     let bom = check("\u{feff}{\n  \"a\": 1\n}");
@@ -132,7 +134,10 @@ fn a_status_line_is_kept_replaced_or_left() {
     assert_eq!(value(back(&later).as_bytes()), value(text.as_bytes()));
 
     let skip = Wanted { status_line: StatusLineChoice::Skip, ..wanted() };
-    assert_eq!(value(&wire(text.as_bytes(), &skip).unwrap().text)["statusLine"], value(text.as_bytes())["statusLine"]);
+    assert_eq!(
+        value(&wire(text.as_bytes(), &skip).unwrap().text)["statusLine"],
+        value(text.as_bytes())["statusLine"]
+    );
     assert_eq!(value(&wire(b"{}", &skip).unwrap().text).get("statusLine"), None);
 
     let odd = wire(br#"{"statusLine":"echo hi"}"#, &wanted()).unwrap();
@@ -179,17 +184,25 @@ fn changes_around_ours_survive_the_undoing_byte_for_byte() {
     let before = "{\"theme\":\"dark\",\"env\":{\"A\":\"1\"}}";
     let wired = wire(before.as_bytes(), &wanted()).unwrap();
     let after = String::from_utf8(wired.text.clone()).unwrap();
-    let edited = after.replace("dark", "light, very").replace("\"A\":\"1\"", "\"A\":\"1\", /* b */ \"B\":\"2\"");
+    let edited =
+        after.replace("dark", "light, very").replace("\"A\":\"1\"", "\"A\":\"1\", /* b */ \"B\":\"2\"");
     let undone =
-        undo::take_back(edited.as_bytes(), before.as_bytes(), &wired.text, &program(), &wired.traces).unwrap();
+        undo::take_back(edited.as_bytes(), before.as_bytes(), &wired.text, &program(), &wired.traces)
+            .unwrap();
     let undone = String::from_utf8(undone).unwrap();
     assert_eq!(value(undone.as_bytes()), json!({"theme": "light, very", "env": {"A": "1", "B": "2"}}));
     assert!(undone.contains("\"A\":\"1\", /* b */ \"B\":\"2\""));
     // What was put among ours by hand stays too.
-    let among = after.replace("\"Stop\": [", "\"Stop\": [ {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}, ");
+    let among = after.replace(
+        "\"Stop\": [",
+        "\"Stop\": [ {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}, ",
+    );
     let undone =
         undo::take_back(among.as_bytes(), before.as_bytes(), &wired.text, &program(), &wired.traces).unwrap();
-    assert_eq!(value(&undone)["hooks"], json!({"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}));
+    assert_eq!(
+        value(&undone)["hooks"],
+        json!({"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]})
+    );
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -201,7 +214,12 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::from("/usr/bin/rekindle hook Stop")),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
-        let name = prop_oneof!["[a-z]{1,6}", Just("hooks".to_owned()), Just("Stop".to_owned()), Just("command".to_owned())];
+        let name = prop_oneof![
+            "[a-z]{1,6}",
+            Just("hooks".to_owned()),
+            Just("Stop".to_owned()),
+            Just("command".to_owned())
+        ];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
             proptest::collection::vec((name, inner), 0..5)
@@ -223,7 +241,10 @@ fn settings() -> impl Strategy<Value = String> {
             0 => value.to_string(),
             1 => serde_json::to_string_pretty(&value).unwrap(),
             2 => serde_json::to_string_pretty(&value).unwrap().replace('\n', "\r\n"),
-            _ => format!("// a comment\n{}\n", serde_json::to_string_pretty(&value).unwrap().replace("  ", "\t")),
+            _ => format!(
+                "// a comment\n{}\n",
+                serde_json::to_string_pretty(&value).unwrap().replace("  ", "\t")
+            ),
         }
     })
 }

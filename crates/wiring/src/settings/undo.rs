@@ -60,7 +60,8 @@ pub(crate) fn take_back(
 fn splice_back(current: &[u8], before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     let start = before.iter().zip(after).take_while(|(one, two)| one == two).count();
     let longest = before.len().min(after.len()) - start;
-    let end = before.iter().rev().zip(after.iter().rev()).take(longest).take_while(|(one, two)| one == two).count();
+    let end =
+        before.iter().rev().zip(after.iter().rev()).take(longest).take_while(|(one, two)| one == two).count();
     let (old, new) = (&before[start..before.len() - end], &after[start..after.len() - end]);
     if new.is_empty() {
         return None;
