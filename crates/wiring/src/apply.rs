@@ -54,6 +54,8 @@ pub(crate) fn lock(state_dir: &Path) -> Result<Lock, ApplyError> {
 pub fn apply(plan: &mut Plan, now: Timestamp) -> Result<(), ApplyError> {
     let _lock = lock(&plan.state_dir)?;
     let changes = plan.changes();
+    let settings = plan.sites.iter().filter_map(|site| site.settings.as_ref().ok()?.real.parent());
+    sweep(settings.chain(plan.files.iter().filter_map(|file| file.path.parent())))?;
     let backups =
         folder(&plan.state_dir).join("backups").join(now.strftime("%Y%m%dT%H%M%S.%9fZ").to_string());
     durable::private_dir(&folder(&plan.state_dir))?;
@@ -93,6 +95,19 @@ pub fn apply(plan: &mut Plan, now: Timestamp) -> Result<(), ApplyError> {
         let paths: Vec<String> = changes.iter().map(|change| change.path.display().to_string()).collect();
         let journal = Journal::at(plan.state_dir.join("journal.jsonl"));
         journal.append(&Entry::new(now, "wired").with("paths", paths))?;
+    }
+    Ok(())
+}
+
+/// Removes what a killed run left half written in these folders; the lock says that nobody writes there now.
+pub(crate) fn sweep<'a>(folders: impl Iterator<Item = &'a Path>) -> Result<(), durable::Error> {
+    for folder in folders {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let temporary = entry.file_name().to_string_lossy().starts_with(durable::TEMPORARY_PREFIX);
+            if temporary && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                durable::remove(&entry.path())?;
+            }
+        }
     }
     Ok(())
 }

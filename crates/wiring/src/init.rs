@@ -221,6 +221,7 @@ fn plan_settings(
     }
     notes.extend(outcome.wired.remarks.iter().map(|remark| match remark {
         Remark::HooksDisabled => Note::HooksDisabled(path.clone()),
+        Remark::NotPlainJson => Note::NotPlainJson(path.clone()),
         Remark::OddStatusLine => Note::OddStatusLine(path.clone()),
     }));
     Ok(SettingsPlan { path, real: standing.real.clone(), current: standing.bytes.clone(), wanted, outcome })

@@ -98,6 +98,8 @@ pub enum Note {
     },
     /// All hooks are turned off in these settings.
     HooksDisabled(PathBuf),
+    /// The settings have comments or trailing commas, which agents do not read.
+    NotPlainJson(PathBuf),
     /// A status line of a shape that cannot be kept.
     OddStatusLine(PathBuf),
     /// A status line was there and is called by ours.
@@ -145,6 +147,11 @@ impl fmt::Display for Note {
             Note::HooksDisabled(path) => {
                 write!(f, "{} turns all hooks off (disableAllHooks): ours will not run", path.display())
             }
+            Note::NotPlainJson(path) => write!(
+                f,
+                "{} has comments or trailing commas: no agent known to us reads such a file, so none of its settings holds",
+                path.display()
+            ),
             Note::OddStatusLine(path) => {
                 write!(f, "{}: the status line is no command, and stays as it is", path.display())
             }

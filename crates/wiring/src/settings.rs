@@ -70,6 +70,8 @@ pub enum Remark {
     HooksDisabled,
     /// The status line has a shape that cannot be kept.
     OddStatusLine,
+    /// It has comments or trailing commas: no agent reads such a file (measured on 2.1.31, 2.1.100, 2.1.325).
+    NotPlainJson,
 }
 
 /// Why a settings text was left alone.
@@ -126,6 +128,8 @@ fn options() -> ParseOptions {
 /// An open settings text.
 struct Document {
     bom: bool,
+    /// Without comments and trailing commas.
+    plain: bool,
     root: CstRootNode,
 }
 
@@ -133,6 +137,8 @@ impl Document {
     fn parse(bytes: &[u8]) -> Result<Document, SettingsError> {
         let text = std::str::from_utf8(bytes).map_err(|_| SettingsError::NotText)?;
         let (bom, text) = text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest));
+        let strict = ParseOptions { allow_comments: false, allow_trailing_commas: false, ..options() };
+        let plain = jsonc_parser::parse_to_ast(text, &Default::default(), &strict).is_ok();
         let root = CstRootNode::parse(text, &options()).map_err(|error| SettingsError::Syntax {
             line: error.line_display(),
             why: error.kind().to_string().to_lowercase(),
@@ -140,7 +146,7 @@ impl Document {
         if root.value().is_some() && root.object_value().is_none() {
             return Err(SettingsError::Shape { part: "the file".to_owned(), expected: "object" });
         }
-        Ok(Document { bom, root })
+        Ok(Document { bom, plain, root })
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -179,6 +185,9 @@ pub fn wire(bytes: &[u8], wanted: &Wanted) -> Result<Wired, SettingsError> {
     let mut remarks = Vec::new();
     if document.value().get("disableAllHooks") == Some(&serde_json::Value::Bool(true)) {
         remarks.push(Remark::HooksDisabled);
+    }
+    if !document.plain {
+        remarks.push(Remark::NotPlainJson);
     }
     hooks::wire(&document.root, wanted, &mut traces)?;
     let had_status_line = status_line::wire(&document.root, wanted, &mut traces, &mut remarks)?;

@@ -8,7 +8,7 @@ use state::durable;
 use state::journal::{Entry, Journal};
 
 use crate::Program;
-use crate::apply::{ApplyError, lock, replace_if};
+use crate::apply::{ApplyError, lock, replace_if, sweep};
 use crate::links;
 use crate::marker::folder;
 use crate::plan::{Change, Note, Part, PlanError, stand, writable};
@@ -27,6 +27,8 @@ pub struct Undoing {
     settings: Vec<SettingsUndoing>,
     files: Vec<(PathBuf, Part, Vec<u8>)>,
     links: Vec<LinkRecord>,
+    /// The folders that settings lie in.
+    homes: Vec<PathBuf>,
     folders: Vec<PathBuf>,
     records: Vec<PathBuf>,
 }
@@ -89,6 +91,7 @@ pub fn plan(state_dir: &Path, program: &Program, configs: &[ConfigDir]) -> Resul
         settings: Vec::new(),
         files: Vec::new(),
         links: Vec::new(),
+        homes: Vec::new(),
         folders: Vec::new(),
         records: Vec::new(),
     };
@@ -126,6 +129,7 @@ fn plan_settings(
 ) -> Result<(), PlanError> {
     let path = config.join("settings.json");
     let standing = stand(&path)?;
+    undoing.homes.extend(standing.real.parent().map(Path::to_path_buf));
     let Some(current) = standing.bytes else { return Ok(()) };
     if undoing.settings.iter().any(|other| other.real == standing.real) {
         return Ok(());
@@ -191,6 +195,7 @@ pub fn undo(undoing: &Undoing, now: Timestamp) -> Result<(), ApplyError> {
     for link in &undoing.links {
         links::undo(link)?;
     }
+    sweep(undoing.homes.iter().chain(&undoing.folders).map(PathBuf::as_path))?;
     for folder in &undoing.folders {
         // A link in the place of a folder is not one that we made.
         if std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {

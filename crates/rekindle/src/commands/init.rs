@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use wiring::completions::{Completion, Shell, ShellPlaces};
 use wiring::init::{Adopt, Request, Site};
-use wiring::plan::{Change, Note, PlanError};
+use wiring::plan::{Change, Note, Part, PlanError};
 use wiring::settings::StatusLineChoice;
 use wiring::{ApplyError, Program, in_use};
 
@@ -163,10 +163,23 @@ fn completion(shell: Shell) -> Vec<u8> {
     bytes
 }
 
-/// Shows the changes as one diff, and what should be known about them.
+/// Shows the changes as one diff, the settings last, and what should be known about them.
 pub(crate) fn show(context: &Context, changes: &[Change], notes: &[Note], out: &mut Out) {
     let colours = colour();
-    for change in changes {
+    let mut ordered: Vec<&Change> = changes.iter().collect();
+    // What stands right above the question is what matters most.
+    ordered.sort_by_key(|change| change.part == Part::Settings);
+    for change in ordered {
+        if change.part == Part::Completion {
+            // Hundreds of lines that nobody reads; `rekindle completions` prints them for who does.
+            let lines = change
+                .after
+                .as_ref()
+                .or(change.before.as_ref())
+                .map_or(0, |text| text.split(|byte| *byte == b'\n').count());
+            out.line(&format!("{} {} ({lines} lines)", change.action(), context.short_path(&change.path)));
+            continue;
+        }
         for line in change.diff(&context.short_path(&change.path)).lines() {
             let code = match line.as_bytes().first() {
                 Some(b'+') => "32",

@@ -51,7 +51,7 @@ pub(crate) fn run(context: Context, args: &Args) -> Result<Exit, Failure> {
         && !args.forget_vault
     {
         let lost = held.lost();
-        return Err(Failure::new(Exit::Refused, format!("the vault holds {lost} that exist nowhere else"))
+        return Err(Failure::new(Exit::Refused, format!("the vault holds what exists nowhere else: {lost}"))
             .hint(
                 "keep it with --keep-data, or remove it for good with --forget-vault; nothing was changed",
             ));
@@ -119,7 +119,7 @@ impl Held {
         let lost = if self.only_here.is_empty() {
             "all of it is outside of it too".to_owned()
         } else {
-            format!("{} exist nowhere else", self.lost())
+            format!("nowhere else: {}", self.lost())
         };
         format!("{would} removed, with {what} in the vault ({}); {lost}", bytes(self.stored))
     }

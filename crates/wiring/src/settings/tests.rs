@@ -173,6 +173,16 @@ fn disabled_hooks_are_said() {
 }
 
 #[test]
+fn what_no_agent_reads_is_said() {
+    for text in ["{} // mine", "{\"a\": 1,}", "/* */ {}"] {
+        assert_eq!(wire(text.as_bytes(), &wanted()).unwrap().remarks, [Remark::NotPlainJson], "{text}");
+    }
+    for text in ["", "{}", "\u{feff}{\"a\": \"// no comment\"}"] {
+        assert_eq!(wire(text.as_bytes(), &wanted()).unwrap().remarks, [], "{text}");
+    }
+}
+
+#[test]
 fn odd_entries_of_others_stay() {
     let text = r#"{"hooks": {"Stop": [1, null, {"hooks": 3}, {"hooks": [4, {"command": 5}]}, "x"], "New": {"a": 1}}}"#;
     let wired = wire(text.as_bytes(), &wanted()).unwrap();
