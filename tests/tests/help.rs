@@ -201,6 +201,16 @@ fn help_of_vault() {
 }
 
 #[test]
+fn help_of_init() {
+    insta::assert_snapshot!(help(&["init"]), @"");
+}
+
+#[test]
+fn help_of_uninstall() {
+    insta::assert_snapshot!(help(&["uninstall"]), @"");
+}
+
+#[test]
 fn help_of_completions() {
     insta::assert_snapshot!(help(&["completions"]), @r#"
     Print completions for a shell

@@ -32,7 +32,7 @@ fn claude(lab: &Lab, words: &[&str]) -> Finished {
     process::run(command.args(words), PATIENCE).unwrap()
 }
 
-/// How often each event of all sessions stands in the spool, or has left it for a record.
+/// How often an event of any session stands in the spool.
 fn heard(lab: &Lab, event: &str) -> usize {
     let mut count = 0;
     for entry in fs::read_dir(lab.home.state().join("spool")).into_iter().flatten().flatten() {
@@ -43,31 +43,40 @@ fn heard(lab: &Lab, event: &str) -> usize {
     count
 }
 
-/// A lab in which nothing settles, so that the spool keeps what came.
-fn lab(version: &str) -> Lab {
+/// A lab in which nothing settles, so that the spool keeps what came: as if another settle were at work all the time.
+fn lab(version: &str) -> (Lab, fs::File) {
     let lab = Lab::new(version).unwrap();
+    let locks = lab.home.state().join("locks");
+    fs::create_dir_all(&locks).unwrap();
+    let settle = fs::File::create(locks.join("settle")).unwrap();
+    settle.lock().unwrap();
     lab.home.script("rekindle", &format!("exec '{}' \"$@\"", lab::program().display())).unwrap();
-    lab
+    (lab, settle)
 }
 
 fn deny_rules_hold_and_events_arrive(version: &str) {
-    let lab = lab(version);
+    let (lab, _settle) = lab(version);
+    let session = uuid::Uuid::new_v4().to_string();
     let made = lab.home.project().join("made");
     let rules = json!({"permissions": {"allow": ["Bash"], "deny": ["Bash(touch:*)"]}});
     fs::write(lab.home.config().join("settings.json"), rules.to_string()).unwrap();
     rekindle(&lab, &["init", "--yes"]);
-    let prompt = format!("ask-00 RUNTOOL touch {}", made.display());
-    let told = claude(&lab, &["-p", &prompt, "--permission-mode", "bypassPermissions"]);
-    assert!(!made.exists(), "the user's deny rule does not hold: {}", told.words());
+    let told = claude(&lab, &["-p", "ask-00 please", "--session-id", &session]);
     for event in ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"] {
         assert_eq!(heard(&lab, event), 1, "{event}: {}", told.words());
     }
+    let prompt = format!("ask-01 RUNTOOL touch {}", made.display());
+    let touch =
+        ["-p", &prompt, "--resume", &session, "--permission-mode", "default", "--allowedTools", "Bash"];
+    let told = claude(&lab, &touch);
+    assert!(!made.exists(), "the user's deny rule does not hold: {}", told.words());
+    let heard_so_far = heard(&lab, "SessionStart");
     // The test can fail: without the rule the same prompt makes the file.
     rekindle(&lab, &["uninstall", "--keep-data", "--yes"]);
     fs::write(lab.home.config().join("settings.json"), "{}").unwrap();
-    claude(&lab, &["-p", &prompt, "--allowedTools", "Bash"]);
-    assert!(made.exists());
-    assert_eq!(heard(&lab, "SessionStart"), 1);
+    let told = claude(&lab, &touch);
+    assert!(made.exists(), "{}", told.words());
+    assert_eq!(heard(&lab, "SessionStart"), heard_so_far);
 }
 
 #[test]
@@ -86,7 +95,7 @@ fn deny_rules_hold_and_events_arrive_2_1_325() {
 }
 
 fn plugin_alone_and_beside(version: &str) {
-    let lab = lab(version);
+    let (lab, _settle) = lab(version);
     let plugin = workspace();
     let words = ["--plugin-dir", plugin.to_str().unwrap(), "-p", "ask-00 please"];
     claude(&lab, &words);
@@ -113,7 +122,7 @@ fn plugin_alone_and_beside_2_1_325() {
 
 /// `/rekindle:status` reaches the model with what the program says, by a file of the user's and by the plugin.
 fn slash_commands(version: &str) {
-    let lab = lab(version);
+    let (lab, _settle) = lab(version);
     lab.home.script("rekindle", "echo said-$1").unwrap();
     let plugin = workspace();
     for command in ["status", "map"] {
@@ -154,17 +163,26 @@ fn slash_commands_and_skills_2_1_325() {
 #[test]
 fn the_plugin_is_valid() {
     for version in [VERSIONS[1], VERSIONS[2]] {
-        let lab = lab(version);
-        // The plugin alone: the workspace's other folders are none of its parts.
-        let told = claude(&lab, &["plugin", "validate", workspace().to_str().unwrap()]);
-        assert!(told.success(), "{version}: {}{}", told.stdout, told.stderr);
-        assert!(!told.stdout.contains("warning"), "{version}: {}", told.stdout);
+        let (lab, _settle) = lab(version);
+        for manifest in ["", ".claude-plugin/plugin.json", ".claude-plugin/marketplace.json"] {
+            let told = claude(&lab, &["plugin", "validate", workspace().join(manifest).to_str().unwrap()]);
+            assert!(told.success(), "{version}: {}{}", told.stdout, told.stderr);
+            // Newer ones also advise: an icon is asked for in a catalogue that we are not in.
+            assert!(
+                told.stdout.contains(
+                    "Validation passed
+"
+                ),
+                "{version}: {}",
+                told.stdout
+            );
+        }
     }
 }
 
 #[test]
 fn plugin_and_init_say_the_same() {
-    let lab = lab(VERSIONS[2]);
+    let (lab, _settle) = lab(VERSIONS[2]);
     rekindle(&lab, &["init", "--yes"]);
     for (ours, theirs) in [
         ("commands/status.md", "commands/rekindle/status.md"),

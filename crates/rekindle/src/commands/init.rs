@@ -22,7 +22,7 @@ use crate::output::{Answer, Out, ask, colour, count, paint, say};
     after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init\n\nTaken back by `rekindle uninstall`."
 )]
 pub(crate) struct Args {
-    /// What becomes of a status line that is there already
+    /// A status line that is there already: keep it beside ours, replace it, or skip ours
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     statusline: StatusLine,
     /// Move folders that stand in the way of our links into the state directory
@@ -41,11 +41,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum StatusLine {
-    /// Show it together with ours
     Keep,
-    /// Show ours instead, until `uninstall` brings it back
     Replace,
-    /// Add none
     Skip,
 }
 
