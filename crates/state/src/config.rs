@@ -1,6 +1,7 @@
 //! `config.toml`: what a user can choose, typed, with the defaults of everything that is not said.
 
 mod read;
+pub mod statusline;
 mod units;
 
 pub use units::{ByteSize, parse_duration, parse_size};
@@ -188,6 +189,23 @@ sections! {
         /// How long copies made by repairs stay.
         keep_backups: Duration = Duration::from_secs(30 * DAY),
     }
+    /// `[statusline]`
+    Statusline {
+        /// What stands before a part.
+        glyphs: statusline::Glyphs = statusline::Glyphs::Emoji,
+        /// Whether warnings have colours; `NO_COLOR` counts more.
+        colour: bool = true,
+        /// The parts of each line, in order.
+        lines: statusline::Lines = statusline::Lines::default(),
+        /// Whether notices stand below.
+        notices: bool = true,
+        /// How the account is shown.
+        slot: statusline::SlotForm = statusline::SlotForm::Short,
+        /// How the time of day is written.
+        clock: statusline::Clock = statusline::Clock::Hours24,
+        /// Columns that the agent keeps for itself beside a line: two on each side (measured on 2.1.31 and 2.1.325).
+        margin: u32 = 4,
+    }
     /// `[log]`
     Log {
         /// Whether panes are logged.
@@ -228,6 +246,8 @@ pub struct Config {
     pub quota: Quota,
     /// `[vault]`
     pub vault: Vault,
+    /// `[statusline]`
+    pub statusline: Statusline,
     /// `[log]`
     pub log: Log,
     /// `[state]`
@@ -277,6 +297,7 @@ impl Config {
             lifecycle: read!(Lifecycle, "lifecycle"),
             quota: read!(Quota, "quota"),
             vault: read!(Vault, "vault"),
+            statusline: read!(Statusline, "statusline"),
             log: read!(Log, "log"),
             state: read!(State, "state"),
             slots: Vec::new(),

@@ -1,6 +1,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use agents::SessionId;
+
 use crate::durable;
 
 /// The directory of everything rekindle remembers; proof that it exists and is ours.
@@ -95,6 +97,10 @@ impl StateDir {
     pub fn cache(&self) -> PathBuf {
         self.0.join("cache")
     }
+    /// What the last settle prepared for a session's status line.
+    pub fn status_cache(&self, session: &SessionId) -> PathBuf {
+        self.cache().join("statusline").join(format!("{session}.json"))
+    }
     /// Lock files, which are never replaced or deleted.
     pub fn locks(&self) -> PathBuf {
         self.0.join("locks")
@@ -138,6 +144,10 @@ impl StateDir {
     /// Our own panes.
     pub fn host(&self) -> PathBuf {
         self.0.join("host")
+    }
+    /// There while everything automatic is paused.
+    pub fn paused(&self) -> PathBuf {
+        self.0.join("paused")
     }
     /// Logs of what runs unseen.
     pub fn log(&self) -> PathBuf {

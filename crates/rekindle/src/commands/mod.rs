@@ -6,7 +6,9 @@ pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod repair;
 pub(crate) mod scan;
+pub(crate) mod settle;
 pub(crate) mod show;
+pub(crate) mod statusline;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod up;
@@ -19,6 +21,7 @@ use crate::exit::{Exit, Failure};
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
+        Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Init(args) => init::run(&Context::load()?, &args),
@@ -29,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Branches(args) => branches::run(&Context::load()?, &args),
         Command::Show(args) => show::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Settle(args) => settle::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
 }

@@ -5,8 +5,13 @@
 //! What needs more is done by `settle`, which they start and do not wait for.
 
 pub(crate) mod hook;
+mod keep;
+pub(crate) mod statusline;
+mod style;
+mod zone;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,12 +31,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let asked_for_help = rest.iter().any(|word| word == "--help" || word == "-h");
     match command.to_str()? {
         "hook" if !asked_for_help => Some(hook::run(rest)),
+        "statusline" if !asked_for_help => Some(statusline::run(rest)),
         _ => None,
     }
 }
 
 /// The places a hot command needs, without looking at any of them.
 struct Places {
+    home: Option<PathBuf>,
+    config: PathBuf,
     state: PathBuf,
     /// The configuration directory of the agent that calls.
     claude: PathBuf,
@@ -41,12 +49,12 @@ struct Places {
 impl Places {
     fn new() -> Places {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = variable("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
-        let state = Surroundings::new(&home, |name| std::env::var_os(name)).state;
-        let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let refuge = Refuge::of(&state, runtime.as_deref(), &std::env::temp_dir());
-        let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);
-        Places { state, claude, refuge }
+        let home = variable("HOME").map(PathBuf::from);
+        let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
+        let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
+        let refuge = crate::context::refuge(&state);
+        let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
+        Places { home, config, state, claude, refuge }
     }
 
     /// Leaves a line in the log: the state directory's, else the refuge's. Who has neither has nobody to tell.
@@ -75,14 +83,19 @@ fn input() -> Vec<u8> {
     bytes
 }
 
-/// The lock that settle works under.
-pub(crate) fn settle_lock(state: &StateDir) -> PathBuf {
-    state.locks().join("settle")
+/// Reads a small file in one go; what is beyond the bound is left.
+fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(8 * 1024);
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Starts settle and does not wait for it. One that runs already looks again before it ends.
 fn start_settle(state: &StateDir) -> std::io::Result<()> {
-    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle_lock(state)) {
+    if state.paused().exists() {
+        return Ok(());
+    }
+    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
         return Ok(());
     }
     // Itself, also when the program's file was replaced by an update meanwhile.

@@ -31,6 +31,14 @@ fn every_documented_line_is_understood() {
         [claude]
         auto_resume_on_restore = true
         resume_fallback = "fresh_claude"
+        [statusline]
+        glyphs = "plain"
+        colour = false
+        lines = [["clock", "dir"], [], ["prompt", "vault"]]
+        notices = false
+        slot = "percent"
+        clock = "12h"
+        margin = 0
         [[slots]]
         name = "slot-1"
         config_dir = "/c"
@@ -43,6 +51,19 @@ fn every_documented_line_is_understood() {
     assert_eq!(config.prompts.template, "{{name}}");
     assert_eq!(config.claude.auto_resume_on_restore, AutoResume::Always);
     assert_eq!(config.claude.resume_fallback, ResumeFallback::Fresh);
+    use statusline::{Clock, Glyphs, Lines, Part, SlotForm};
+    assert_eq!(
+        config.statusline,
+        Statusline {
+            glyphs: Glyphs::Plain,
+            colour: false,
+            lines: Lines(vec![vec![Part::Clock, Part::Dir], vec![], vec![Part::Prompt, Part::Vault]]),
+            notices: false,
+            slot: SlotForm::Percent,
+            clock: Clock::Hours12,
+            margin: 0,
+        }
+    );
     assert_eq!(config.slots, [Slot { name: "slot-1".into(), config_dir: "/c".into() }]);
 }
 
@@ -65,6 +86,33 @@ fn unknown_keys_are_named_and_bad_values_say_what_is_allowed() {
         assert!(matches!(parse(bad), Err(ConfigError::Value { .. })), "{bad}");
     }
     assert!(matches!(parse("[vault"), Err(ConfigError::Syntax { .. })));
+}
+
+#[test]
+fn an_unknown_part_is_told_the_known_ones() {
+    let text = parse("[statusline]\nlines = [[\"dir\", \"wether\"]]").unwrap_err().to_string();
+    assert!(
+        text.starts_with(
+            "use statusline.lines of config.toml: it is [[\"dir\", \"wether\"]], and may be a list of lines"
+        ),
+        "{text}"
+    );
+    for word in
+        ["dir", "branch", "model", "context", "clock", "quota", "slot", "cost", "tokens", "prompt", "name"]
+    {
+        assert!(text.contains(&format!("\"{word}\"")), "{word}: {text}");
+        assert!(parse(&format!("[statusline]\nlines = [[\"{word}\"]]")).is_ok(), "{word}");
+    }
+    for bad in [
+        "lines = [\"dir\"]",
+        "lines = \"dir\"",
+        "lines = [[1]]",
+        "glyphs = \"nerd\"",
+        "clock = 24",
+        "margin = -1",
+    ] {
+        assert!(parse(&format!("[statusline]\n{bad}")).is_err(), "{bad}");
+    }
 }
 
 #[test]
