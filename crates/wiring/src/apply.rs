@@ -12,8 +12,8 @@ use state::lock::{Lock, LockError};
 use crate::init::{FilePlan, Plan, SettingsPlan};
 use crate::marker::{folder, marker, name_of, spellings};
 use crate::plan::{PlanError, stand};
-use crate::record::{SettingsRecord, place};
-use crate::site::{Copies, Origin, outcome, record};
+use crate::record::{Record, SettingsRecord, place};
+use crate::site::{Copies, outcome, record};
 
 /// Writing a few small files takes a moment; who waits longer waits for somebody who asks his user.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -64,7 +64,9 @@ pub fn apply(plan: &mut Plan, now: Timestamp) -> Result<(), ApplyError> {
         let place = place(&plan.state_dir, Some(site.config.path()));
         let settings = match &site.settings {
             Ok(settings) => {
-                let prior = site.record.settings.clone();
+                // Another run may have come first since the plan was made: its word is the older one.
+                let there = Record::read(&place).map_err(PlanError::from)?;
+                let prior = there.and_then(|there| there.settings).or(site.record.settings.take());
                 write_settings(settings, prior.as_ref(), &backups, |settings| {
                     site.record.settings = Some(settings.clone());
                     site.record.write(&place)
@@ -129,13 +131,14 @@ fn write_settings(
         };
         let text = &now.wired.text;
         if current.as_ref() == Some(text) {
-            return Ok(match prior {
-                Some(prior) if now.origin == Origin::Recorded => prior.clone(),
-                _ => {
+            // Nothing to write. What an earlier run noted of the time before it is the best there is.
+            return match prior {
+                Some(prior) => Ok(prior.clone()),
+                None => {
                     let copies = copy(&plan.real, current.as_deref(), text, backups)?;
-                    record(&plan.real, current.as_deref(), &now, prior, &copies)
+                    Ok(record(&plan.real, current.as_deref(), &now, prior, &copies))
                 }
-            });
+            };
         }
         let copies = copy(&plan.real, current.as_deref(), text, backups)?;
         let record = record(&plan.real, current.as_deref(), &now, prior, &copies);
@@ -192,7 +195,9 @@ fn write_file(file: &FilePlan, backups: &Path) -> Result<(), ApplyError> {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
         durable::replace(&backups.join(format!("{}-{name}", name_of(&file.path))), before)?;
     }
-    if replace_if(&file.path, file.before.as_deref(), &file.after)? {
+    let written = replace_if(&file.path, file.before.as_deref(), &file.after)?;
+    // Another run may have been faster.
+    if written || std::fs::read(&file.path).is_ok_and(|there| there == file.after) {
         return Ok(());
     }
     Err(ApplyError::Restless { path: file.path.clone() })

@@ -34,13 +34,14 @@ impl LinkPlan {
     pub(crate) fn apply(&self) -> Result<(), durable::Error> {
         let LinkRecord { path, target, adopted } = &self.link;
         durable::private_dir(target)?;
-        if adopted.is_some() {
+        if adopted.is_some() && !is_ours(&self.link) {
             for name in names_in(path) {
                 durable::rename(&path.join(&name), &target.join(&name))?;
             }
             durable::remove_empty_dir(path)?;
         }
-        durable::symlink(target, path)
+        // Another run may have been faster.
+        if is_ours(&self.link) { Ok(()) } else { durable::symlink(target, path) }
     }
 }
 

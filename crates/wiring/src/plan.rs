@@ -122,6 +122,8 @@ pub enum Note {
         /// The name.
         name: String,
     },
+    /// Slash commands and skills call the program by its name, and `PATH` does not have it.
+    NotOnPath,
     /// A shell is there, and no folder of its completions.
     NoPlace(&'static str),
     /// A record is newer, broken or gone, and what is ours is told by its shape.
@@ -165,6 +167,9 @@ impl fmt::Display for Note {
             }
             Note::NotAdopted { path, name } => {
                 write!(f, "{} stays: {name} is in the state directory too", path.display())
+            }
+            Note::NotOnPath => {
+                write!(f, "rekindle is not on PATH: slash commands and skills will not find it")
             }
             Note::NoPlace(shell) => write!(f, "{shell}: no folder for completions of your own was found"),
             Note::ByShape(path) => {

@@ -83,6 +83,9 @@ fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Requ
     let path = Context::search_path();
     let home = context.home.clone().unwrap_or_default();
     let program = program(&path)?;
+    if !path.iter().any(|folder| folder.join("rekindle").is_file()) {
+        notes.push(Note::NotOnPath);
+    }
     let base = |name: &str, default: &str| {
         Context::place(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
     };
