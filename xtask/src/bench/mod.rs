@@ -5,6 +5,7 @@
 
 mod corpus;
 mod measure;
+mod redaction;
 mod report;
 mod rows;
 
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bench.sync(&mixed),
         bench.sync_again(&many),
         bench.start(),
+        redaction::redact(&mixed),
     ];
     report::show(&lines, args.write)
 }
