@@ -40,6 +40,8 @@ struct Places {
     home: Option<PathBuf>,
     config: PathBuf,
     state: PathBuf,
+    /// The configuration directory of the agent that calls.
+    claude: PathBuf,
     refuge: Refuge,
 }
 
@@ -50,7 +52,8 @@ impl Places {
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
         let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
-        Places { home, config, state, refuge }
+        let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
+        Places { home, config, state, claude, refuge }
     }
 
     /// Leaves a line in the log: the state directory's, else the refuge's. Who has neither has nobody to tell.
