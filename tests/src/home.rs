@@ -35,7 +35,7 @@ impl Home {
         let sockets = path.join(format!("tmux-{}", rustix::process::getuid().as_raw()));
         fs::DirBuilder::new().mode(0o700).create(&sockets)?;
         let home = Home { tmux: Tmux::new(sockets.join("default")), path, _root: root };
-        for folder in [home.config(), home.project(), home.state(), home.bin()] {
+        for folder in [home.config(), home.project(), home.state(), home.bin(), home.path.join("run")] {
             fs::create_dir_all(folder)?;
         }
         home.trust(&home.project())?;
@@ -132,6 +132,7 @@ impl Home {
             ("USER", "lab".to_owned()),
             ("SHELL", "/bin/bash".to_owned()),
             ("TMUX_TMPDIR", text(self.path.clone())),
+            ("XDG_RUNTIME_DIR", text(self.path.join("run"))),
             ("REKINDLE_STATE_DIR", text(self.state())),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),

@@ -19,6 +19,7 @@ pub mod rekindle;
 pub mod talk;
 pub mod tmux;
 pub mod tree;
+pub mod wired;
 
 pub use conversation::Lab;
 

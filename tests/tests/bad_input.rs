@@ -190,7 +190,11 @@ fn an_id_in_two_places() {
     let records = home.state().join("session-health");
     fs::create_dir_all(&records).unwrap();
     let decide = |config: &Path| {
-        let record = serde_json::json!({"sessionId": ONE, "configDir": config}).to_string();
+        let long_ago = "2026-01-01T00:00:00Z";
+        let run = serde_json::json!({"launchedAt": long_ago, "pid": 1, "procStart": 1, "configDir": config});
+        let record = serde_json::json!({"schema": 1, "sessionId": ONE, "status": "active", "runs": [run],
+            "created": long_ago, "lastSeen": long_ago})
+        .to_string();
         fs::write(records.join(format!("{ONE}.lock")), record).unwrap();
     };
     decide(&home.config());

@@ -18,6 +18,8 @@ pub struct Surroundings {
     pub config: PathBuf,
     /// The state directory.
     pub state: PathBuf,
+    /// The machine's key: never inside the state directory, which may be shared.
+    pub machine_key: PathBuf,
     claude: Option<PathBuf>,
 }
 
@@ -35,6 +37,7 @@ impl Surroundings {
                 .unwrap_or_else(|| base("XDG_CONFIG_HOME", ".config").join("rekindle/config.toml")),
             state: given("REKINDLE_STATE_DIR")
                 .unwrap_or_else(|| base("XDG_STATE_HOME", ".local/state").join("rekindle")),
+            machine_key: base("XDG_CONFIG_HOME", ".config").join("rekindle/machine.key"),
             claude: given("CLAUDE_CONFIG_DIR"),
         }
     }
@@ -58,7 +61,7 @@ impl Surroundings {
     }
 
     /// `~/x` in the configuration means the home directory.
-    fn expand(&self, path: &Path) -> PathBuf {
+    pub fn expand(&self, path: &Path) -> PathBuf {
         path.strip_prefix("~").map_or_else(|_| path.to_path_buf(), |rest| self.home.join(rest))
     }
 }

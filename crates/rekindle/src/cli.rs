@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{branches, completions, man, repair, scan, show, statusline, undo, up, vault};
+use crate::commands::{branches, completions, man, repair, scan, settle, show, statusline, undo, up, vault};
 
 /// Coding agents that survive anything
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Show(show::Args),
     Undo(undo::Args),
     Vault(vault::Args),
+    Settle(settle::Args),
     Statusline(statusline::Args),
     Completions(completions::Args),
     Man(man::Args),

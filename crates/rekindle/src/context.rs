@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use doctor::{Clinic, Surroundings, Target, TargetError};
+use jiff::tz::TimeZone;
+use settle::{Account, Desktop, Settler};
 use state::config::Config;
+use state::refuge::Refuge;
+use state::seal::Key;
 
 use crate::exit::{Exit, Failure};
 use crate::output::say;
@@ -14,6 +18,7 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// For paths as users write them.
     pub(crate) home: Option<PathBuf>,
+    around: Surroundings,
 }
 
 impl Context {
@@ -32,7 +37,27 @@ impl Context {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
         }
         let clinic = around.clinic(&config)?;
-        Ok(Context { clinic, config, home })
+        Ok(Context { clinic, config, home, around })
+    }
+
+    /// What turns events into records.
+    pub(crate) fn settler(&self) -> Result<Settler, Failure> {
+        let around = &self.around;
+        let account = |slot: &state::config::Slot| Account {
+            name: slot.name.clone(),
+            config_dir: around.expand(&slot.config_dir),
+        };
+        Ok(Settler {
+            state: self.clinic.state.clone(),
+            refuge: refuge(&around.state),
+            key: Key::open(&around.machine_key)?,
+            configs: self.clinic.configs.clone(),
+            accounts: self.config.slots.iter().map(account).collect(),
+            keep_map: self.config.restore.keep_map,
+            context_limit: self.config.recovery.inject_limit as usize,
+            zone: TimeZone::system(),
+            log: self.config.log.enabled,
+        })
     }
 
     /// What a user means by a target.
@@ -50,4 +75,19 @@ impl Context {
             None => path.display().to_string(),
         }
     }
+}
+
+/// Where events wait when a state directory cannot be written.
+pub(crate) fn refuge(state: &Path) -> Refuge {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    Refuge::of(state, runtime.as_deref(), &std::env::temp_dir())
+}
+
+/// How a person is called, where there is a desktop.
+pub(crate) fn desktop() -> Desktop {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if set("DISPLAY") || set("WAYLAND_DISPLAY") || set("DBUS_SESSION_BUS_ADDRESS") {
+        return Desktop::Program("notify-send".into());
+    }
+    Desktop::None
 }

@@ -42,6 +42,11 @@ impl Failure {
         self
     }
 
+    /// What is wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on standard error.
     pub(crate) fn report(self) -> ExitCode {
         let mut err = std::io::stderr().lock();

@@ -104,6 +104,10 @@ impl StateDir {
     pub fn host(&self) -> PathBuf {
         self.0.join("host")
     }
+    /// There while everything automatic is paused.
+    pub fn paused(&self) -> PathBuf {
+        self.0.join("paused")
+    }
     /// Logs of what runs unseen.
     pub fn log(&self) -> PathBuf {
         self.0.join("log")

@@ -45,6 +45,8 @@ pub struct Event {
 pub struct Launch {
     /// The variables that a restart would need, and the names of those whose values are nobody's business.
     pub env: Vec<(String, String)>,
+    /// How the agent runs by its own word: `cli` for people, `sdk-cli` for `claude -p`. Children inherit it.
+    pub entrypoint: Option<String>,
     /// The kernel's name for this boot.
     pub boot_id: Option<String>,
     /// Machine and pid namespace: a pid means something only inside of both.

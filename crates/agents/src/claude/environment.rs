@@ -3,12 +3,17 @@
 use std::ffi::OsString;
 
 /// What an agent sets for its children. An agent that inherits these saves nothing (FACTS: measured on every version).
-pub const CHILD_VARIABLES: [&str; 10] = [
+pub const CHILD_VARIABLES: [&str; 15] = [
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_CODE_CHILD_SESSION",
     "CLAUDE_CODE_ENTRYPOINT",
     "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_PID",
+    "AI_AGENT",
     "CLAUDE_ENV_FILE",
     "CLAUDE_PROJECT_DIR",
     "CLAUDE_PLUGIN_ROOT",

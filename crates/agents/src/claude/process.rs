@@ -1,6 +1,6 @@
 //! The process table, as far as it can tell whether an agent runs.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,10 @@ pub struct Process {
     pub start_ticks: u64,
     /// When it started, in milliseconds since 1970.
     pub started_ms: Option<i64>,
+    /// The process that started it, or took it over.
+    pub parent: u32,
+    /// Its controlling terminal as the kernel numbers it; 0 without one.
+    pub tty: u32,
     arguments: Vec<String>,
 }
 
@@ -81,11 +85,20 @@ impl Process {
         }
         let start_ticks: u64 = std::str::from_utf8(fields.get(19)?).ok()?.parse().ok()?;
         let ticks_ms = i64::try_from(start_ticks.checked_mul(1_000)? / ticks_per_second()).ok()?;
+        let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse::<u32>().ok();
+        let (parent, tty) = (number(1).unwrap_or_default(), number(4).unwrap_or_default());
         let cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
         let arguments =
             cmdline.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).trim().to_owned());
         let arguments = arguments.filter(|argument| !argument.is_empty()).collect();
-        Some(Process { pid, start_ticks, started_ms: boot.map(|boot| boot + ticks_ms), arguments })
+        Some(Process {
+            pid,
+            start_ticks,
+            started_ms: boot.map(|boot| boot + ticks_ms),
+            parent,
+            tty,
+            arguments,
+        })
     }
 
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
@@ -116,16 +129,25 @@ impl Process {
         self.link("cwd")?.into_os_string().into_string().ok()
     }
 
+    /// The environment it was started with; `None` where that cannot be read.
+    pub fn environment(&self) -> Option<Vec<(OsString, OsString)>> {
+        let environment = std::fs::read(Path::new(PROC).join(self.pid.to_string()).join("environ")).ok()?;
+        let variables = environment.split(|byte| *byte == 0).filter_map(|variable| {
+            let equals = variable.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
+            Some((text(&variable[..equals]), text(&variable[equals + 1..])))
+        });
+        Some(variables.collect())
+    }
+
     /// Where it keeps its transcripts, by its environment; `None` where that cannot be read.
     pub fn projects(&self) -> Option<PathBuf> {
-        let environment = std::fs::read(Path::new(PROC).join(self.pid.to_string()).join("environ")).ok()?;
-        let value = |name: &[u8]| {
-            let mut variables = environment.split(|byte| *byte == 0);
-            let found = variables.find_map(|variable| variable.strip_prefix(name)?.strip_prefix(b"="));
-            found.filter(|value| !value.is_empty()).map(|value| PathBuf::from(OsStr::from_bytes(value)))
+        let environment = self.environment()?;
+        let value = |name: &str| {
+            let found = environment.iter().find(|(variable, _)| variable == name);
+            found.map(|(_, value)| value).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
-        let config =
-            value(b"CLAUDE_CONFIG_DIR").or_else(|| value(b"HOME").map(|home| home.join(".claude")))?;
+        let config = value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))?;
         Some(config.join("projects"))
     }
 

@@ -25,6 +25,18 @@ pub struct Registered {
     pub pid_domain: Option<String>,
     /// `session:@window.%pane` of tmux.
     pub tmux: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// The agent's version.
+    pub version: Option<String>,
+    /// `idle`, `busy`, `waiting` or `shell`.
+    pub status: Option<String>,
+    /// When that was last set, milliseconds since 1970.
+    pub status_updated_at: Option<i64>,
+    /// What the user calls it.
+    pub name: Option<String>,
+    /// `cli` for people, `sdk-cli` for `claude -p`.
+    pub entrypoint: Option<String>,
 }
 
 /// Reads the registry; entries that cannot be understood are left out, for they name no conversation.

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod man;
 pub(crate) mod repair;
 pub(crate) mod scan;
+pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod statusline;
 pub(crate) mod undo;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Branches(args) => branches::run(&Context::load()?, &args),
         Command::Show(args) => show::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Settle(args) => settle::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
 }

@@ -109,6 +109,7 @@ fn launch() -> Launch {
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     Launch {
         env: launch_variables(std::env::vars_os()),
+        entrypoint: std::env::var("CLAUDE_CODE_ENTRYPOINT").ok(),
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         pid_domain: process::pid_domain(),
     }

@@ -50,8 +50,7 @@ impl Places {
         let home = variable("HOME").map(PathBuf::from);
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
         let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
-        let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let refuge = Refuge::of(&state, runtime.as_deref(), &std::env::temp_dir());
+        let refuge = crate::context::refuge(&state);
         Places { home, config, state, refuge }
     }
 
@@ -88,14 +87,12 @@ fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The lock that settle works under.
-pub(crate) fn settle_lock(state: &StateDir) -> PathBuf {
-    state.locks().join("settle")
-}
-
 /// Starts settle and does not wait for it. One that runs already looks again before it ends.
 fn start_settle(state: &StateDir) -> std::io::Result<()> {
-    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle_lock(state)) {
+    if state.paused().exists() {
+        return Ok(());
+    }
+    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
         return Ok(());
     }
     // Itself, also when the program's file was replaced by an update meanwhile.

@@ -76,6 +76,18 @@ pub struct Spoken {
     pub at: Option<Timestamp>,
 }
 
+/// Where a summary comes from, the least telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummarySource {
+    /// The user's last prompt.
+    Prompt,
+    /// The title the agent gave.
+    Title,
+    /// What a compaction left.
+    Compaction,
+}
+
 /// Why something is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -148,6 +160,9 @@ pub struct SessionRecord {
     pub created: Timestamp,
     /// When it was last heard of.
     pub last_seen: Timestamp,
+    /// Why its last turn broke off; nothing after one that did not.
+    #[serde(default)]
+    pub last_error: Option<String>,
     /// What its agent is at.
     #[serde(default)]
     pub activity: Option<Activity>,
@@ -169,9 +184,6 @@ pub struct SessionRecord {
     /// Restored first.
     #[serde(default)]
     pub persistent: bool,
-    /// Started by another agent: it never owns a pane.
-    #[serde(default)]
-    pub nested: bool,
     /// Where its agent is now; the run has where it was started.
     #[serde(default)]
     pub place: Option<TmuxPlace>,
@@ -187,6 +199,9 @@ pub struct SessionRecord {
     /// Why what stands here is believed; the newest of each fact.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
+    /// Where its summary comes from: a compaction, a title, a prompt. A better one is not replaced by a lesser one.
+    #[serde(default)]
+    pub summary_source: Option<SummarySource>,
     /// How far its spool is folded in.
     #[serde(default)]
     pub spool_offset: u64,
@@ -215,6 +230,7 @@ impl SessionRecord {
             reason: None,
             created: now,
             last_seen: now,
+            last_error: None,
             activity: None,
             last_prompt: None,
             last_reply: None,
@@ -222,12 +238,12 @@ impl SessionRecord {
             context_hash: None,
             place_hash: None,
             persistent: false,
-            nested: false,
             place: None,
             last_version_check: None,
             last_idle_check: None,
             vaulted_at: None,
             evidence: Vec::new(),
+            summary_source: None,
             spool_offset: 0,
             runs: Vec::new(),
         }

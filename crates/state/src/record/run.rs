@@ -65,6 +65,15 @@ pub struct Run {
     /// How it began, in the agent's words: `startup`, `resume`, `clear`, …
     #[serde(default)]
     pub source: Option<String>,
+    /// Whether it answers one prompt and goes (`claude -p`): never restored, never the owner of a pane.
+    #[serde(default)]
+    pub one_shot: bool,
+    /// Started by another agent: never the owner of a pane.
+    #[serde(default)]
+    pub nested: bool,
+    /// When it was last heard in this conversation: a process may go on in another one.
+    #[serde(default)]
+    pub heard_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default)]
     pub ended_at: Option<Timestamp>,

@@ -1,0 +1,138 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde_json::json;
+use settle::{Settled, Settler, Vaulted, Watched};
+use state::lock::LockError;
+use state::refuge;
+
+use crate::context::{self, Context};
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, count, say};
+
+/// Fold what hooks left into records, map and journal, and bring the vault up to date
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: rekindle settle\n\nHooks and status lines start it by themselves; commands that show something run it first."
+)]
+pub(crate) struct Args {
+    /// Leave the terminal and say nothing: how hooks start it
+    #[arg(long, hide = true)]
+    detached: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "detached")]
+    json: bool,
+}
+
+/// A person waits this long for another settle to end; it takes a fraction of a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.detached {
+        // Away from the agent's terminal: the hang-up that ends the agent must not end the one who writes it down.
+        let _ = rustix::process::setsid();
+        return detached();
+    }
+    let context = Context::load()?;
+    let settler = context.settler()?;
+    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let vaulted = mirror(&context, &settler, &settled.turned)?;
+    settler.prepare(&settled, Timestamp::now())?;
+    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
+    if context.config.state.git {
+        settler.commit_state(&commit_words(&settled))?;
+    }
+    for trouble in &settled.troubles {
+        say(&format!("rekindle: {trouble}"));
+    }
+    let mut out = Out::new();
+    if args.json {
+        let touched: Vec<&str> = settled.touched.iter().map(|id| id.as_str()).collect();
+        out.json(json!({"events": settled.events, "sessions": touched, "troubles": settled.troubles,
+            "mirrored": vaulted}));
+    } else {
+        let events = count(settled.events as u64, "event", "events");
+        let sessions = count(settled.touched.len() as u64, "conversation", "conversations");
+        out.line(&format!("settled {events} of {sessions}"));
+    }
+    out.finish()
+}
+
+/// Settles until there is no news. What goes wrong goes into the log: nobody is watching.
+fn detached() -> Result<Exit, Failure> {
+    let context = Context::load()?;
+    let log = |words: &str| {
+        let folder = context.clinic.state.log();
+        let line = format!("{} settle: {words}", Timestamp::now());
+        let _ = state::durable::private_dir(&folder)
+            .and_then(|()| refuge::log(&folder.join("settle.log"), &line));
+    };
+    let settler = match context.settler() {
+        Ok(settler) => settler,
+        Err(failure) => {
+            log(failure.message());
+            return Err(failure);
+        }
+    };
+    let mut again = BTreeSet::new();
+    loop {
+        let settled = match settler.settle_again(Timestamp::now(), Duration::ZERO, &again) {
+            Ok(settled) => settled,
+            // Who holds the lock looks again before it ends.
+            Err(settle::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
+            Err(error) => {
+                let failure = Failure::from(error);
+                log(failure.message());
+                return Err(failure);
+            }
+        };
+        for trouble in &settled.troubles {
+            log(trouble);
+        }
+        let now = Timestamp::now();
+        let after = [
+            settler.prepare(&settled, now).map_err(Failure::from),
+            settler.tell_alarms(&settled.alarms, &context::desktop(), now).map_err(Failure::from),
+        ];
+        for failure in after.into_iter().filter_map(Result::err) {
+            log(failure.message());
+        }
+        let looked_again = std::mem::replace(&mut again, settled.turned.clone());
+        if !again.is_empty() {
+            settle::wait_for_rest(&settled.records, &again);
+        }
+        if let Err(failure) = mirror(&context, &settler, &looked_again.union(&again).cloned().collect()) {
+            log(failure.message());
+        }
+        if context.config.state.git
+            && let Err(error) = settler.commit_state(&commit_words(&settled))
+        {
+            log(Failure::from(error).message());
+        }
+        if again.is_empty() && !settler.has_news() && settler.watch(&settled) == Watched::Nothing {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+fn commit_words(settled: &Settled) -> String {
+    let names: Vec<&str> = settled.touched.iter().map(|id| id.short()).take(5).collect();
+    let more = if settled.touched.len() > names.len() { ", …" } else { "" };
+    format!("settle {}{more}", names.join(", "))
+}
+
+/// Brings the vault up to date for conversations whose turn ended; whether it did.
+fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) -> Result<bool, Failure> {
+    if turned.is_empty() {
+        return Ok(false);
+    }
+    match settler.mirror(&context.clinic.vault)? {
+        Vaulted::Elsewhere => Ok(false),
+        Vaulted::Done(_) => {
+            settler.note_mirrored(turned, Timestamp::now(), PATIENCE)?;
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Agents without hooks: what their own registry says becomes a run in a record.
+
+use std::collections::BTreeMap;
+
+use agents::SessionId;
+use jiff::Timestamp;
+use state::journal::Entry as Note;
+use state::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status};
+
+use crate::note::note;
+use crate::world::{Entry, Life, World};
+
+/// Takes over what the agents' registries say of live processes that no hook has named.
+pub(crate) fn adopt(
+    records: &mut BTreeMap<SessionId, SessionRecord>,
+    world: &World,
+    now: Timestamp,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for entry in world.registry.iter().filter(|entry| entry.life == Life::Alive) {
+        let Ok(session) = SessionId::new(&entry.registered.session) else { continue };
+        let Some(start) = start_of(entry, world) else { continue };
+        let pid = entry.registered.pid;
+        // The registry lags behind /resume and /clear (measured): once a hook has named the process, hooks are the word.
+        let known = records.values().any(|record| {
+            let theirs = record.runs.iter().any(|run| run.is(pid, start));
+            theirs && (record.session_id == session || named_by_hook(record))
+        });
+        if !known {
+            let record =
+                records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
+            take(record, entry, start, world, now);
+            notes.push(note(now, "session_found", &session).with("pid", pid).with("source", "registry"));
+        }
+        if let Some(record) = records.get_mut(&session) {
+            activity(record, entry, start);
+        }
+    }
+    notes
+}
+
+fn named_by_hook(record: &SessionRecord) -> bool {
+    record.evidence.iter().any(|evidence| evidence.fact == "process" && evidence.source == "hook")
+}
+
+fn start_of(entry: &Entry, world: &World) -> Option<u64> {
+    let process = world.processes.as_ref()?.get(&entry.registered.pid)?;
+    Some(process.start)
+}
+
+fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, now: Timestamp) {
+    let registered = &entry.registered;
+    let process = world.proc(registered.pid, start);
+    let tty = process.and_then(|process| process.tty.clone());
+    let env = process.map(|process| crate::fold::environment(&process.launch)).unwrap_or_default();
+    let cwd = registered.cwd.clone().map(std::path::PathBuf::from);
+    let domain = world.pid_domain.as_deref().and_then(|domain| domain.split_once(':')?.1.split_once(':'));
+    record.runs.push(Run {
+        launched_at: registered.started_at.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now),
+        slot_id: None,
+        config_dir: Some(entry.config.path().to_path_buf()),
+        keychain_service: None,
+        email: None,
+        claude_version: registered.version.clone(),
+        argv: None,
+        cwd: cwd.clone(),
+        env,
+        pid: registered.pid,
+        proc_start: start,
+        tty,
+        machine_id: domain.map(|(machine, _)| machine.to_owned()),
+        boot_id: world.boot_id.clone(),
+        pid_namespace: domain.map(|(_, namespace)| namespace.to_owned()),
+        tmux: None,
+        host: None,
+        grade: None,
+        source: None,
+        one_shot: registered.entrypoint.as_deref() == Some("sdk-cli"),
+        nested: world.is_nested(registered.pid),
+        heard_at: Some(now),
+        ended_at: None,
+        end_reason: None,
+        hung_up: false,
+    });
+    record.status = Status::Active;
+    record.reason = None;
+    record.last_seen = record.last_seen.max(now);
+    record.project_dir = record.project_dir.take().or_else(|| cwd.clone());
+    record.cwd = cwd.or(record.cwd.take());
+    if record.transcript_path.is_none() {
+        let slug = registered.cwd.as_deref().and_then(agents::claude::slug);
+        let session = record.session_id.clone();
+        record.transcript_path =
+            slug.map(|slug| entry.config.projects().join(slug).join(format!("{session}.jsonl")));
+    }
+    record.believe(Evidence {
+        fact: "process".to_owned(),
+        grade: Grade::Proven,
+        source: "registry".to_owned(),
+        detail: format!("the agent's registry names process {} with its start time", registered.pid),
+        at: now,
+    });
+}
+
+/// The agent's own word on what it is at, where it is newer than the last event.
+fn activity(record: &mut SessionRecord, entry: &Entry, start: u64) {
+    if !record.run().is_some_and(|run| run.is(entry.registered.pid, start)) {
+        return;
+    }
+    let state = match entry.registered.status.as_deref() {
+        Some("busy") => Doing::Busy,
+        Some("idle") => Doing::Idle,
+        Some("waiting") => Doing::Waiting,
+        Some("shell") => Doing::Shell,
+        _ => return,
+    };
+    let since = entry.registered.status_updated_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let Some(since) = since else { return };
+    if record.activity.is_none_or(|known| known.since < since && known.state != state) {
+        record.activity = Some(Activity { state, since });
+    }
+}

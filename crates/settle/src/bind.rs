@@ -1,0 +1,152 @@
+//! Which pane an agent lives in, and who owns a pane.
+//!
+//! **A binding is proven by the terminal**: the agent's controlling terminal is the pane's, and no other agent stands above
+//! it. `TMUX_PANE` alone is inherited by strangers (measured), as is the pane in the agent's own registry.
+
+use std::collections::{BTreeMap, HashMap};
+
+use agents::SessionId;
+use jiff::Timestamp;
+use state::journal::Entry;
+use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
+
+use crate::note::note;
+use crate::world::{Life, World, place, socket_of};
+
+/// Where a live agent's run is, by what proves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Binding {
+    /// In this pane.
+    Here(TmuxPlace, Grade),
+    /// In no pane.
+    Nowhere {
+        /// Why a pane it names is not its own; nothing where it names none.
+        refused: Option<String>,
+    },
+    /// It cannot be told now.
+    Unknown,
+}
+
+/// Finds the pane of a run.
+pub fn binding(run: &Run, world: &World) -> Binding {
+    let named = run.env.get("TMUX_PANE").filter(|pane| !pane.is_empty());
+    let refused =
+        |why: &str| Binding::Nowhere { refused: named.map(|pane| format!("{pane} is not its pane: {why}")) };
+    if run.nested {
+        return refused("it was started by another agent");
+    }
+    if run.one_shot {
+        return refused("it answers one prompt and goes");
+    }
+    let Some(process) = world.proc(run.pid, run.proc_start) else {
+        // Its terminal may be somebody else's by now, so nothing can be proven any more.
+        return likely(run, world);
+    };
+    let Some(tty) = &process.tty else { return refused("it has no terminal") };
+    match world.pane_of_tty(tty) {
+        Some((server, pane)) => Binding::Here(place(server, pane), Grade::Proven),
+        None if !world.servers_known() => likely(run, world),
+        None => refused(&format!("its terminal is {tty}")),
+    }
+}
+
+/// By the environment: enough to remember, not to act on.
+fn likely(run: &Run, world: &World) -> Binding {
+    let socket = run.env.get("TMUX").and_then(|tmux| socket_of(tmux));
+    let (Some(socket), Some(pane)) = (socket, run.env.get("TMUX_PANE")) else {
+        return Binding::Nowhere { refused: None };
+    };
+    let server = world.alive_servers().find(|server| server.socket == socket);
+    match server.and_then(|server| Some((server, server.pane(pane)?))) {
+        // The same id and the same terminal on the same server: it cannot have been another pane.
+        Some((server, pane)) if run.tty.as_deref() == Some(&pane.tty) => {
+            Binding::Here(place(server, pane), Grade::Likely)
+        }
+        _ => Binding::Unknown,
+    }
+}
+
+/// Brings the places of all active records up to date, and says which panes changed their owner.
+pub(crate) fn bind(
+    records: &mut BTreeMap<SessionId, SessionRecord>,
+    world: &World,
+    now: Timestamp,
+) -> Vec<Entry> {
+    let mut notes = Vec::new();
+    for record in records.values_mut() {
+        refresh_reference(record, world);
+        if record.status != Status::Active {
+            continue;
+        }
+        let Some(run) = record.runs.last_mut() else { continue };
+        let alive = world.life(run) == Life::Alive;
+        if !alive && run.grade.is_some() {
+            continue;
+        }
+        match binding(run, world) {
+            Binding::Here(here, grade) if run.grade.is_none_or(|known| known <= grade) => {
+                let moved = record.place.as_ref().is_none_or(|before| !before.same_pane(&here));
+                if run.tmux.is_none() || run.grade < Some(grade) {
+                    run.tmux = Some(here.clone());
+                }
+                run.grade = Some(grade);
+                if moved {
+                    notes.push(
+                        note(now, "pane_bound", &record.session_id)
+                            .with("pane", here.reference.clone())
+                            .with("id", here.pane.clone())
+                            .with("grade", if grade == Grade::Proven { "proven" } else { "likely" }),
+                    );
+                    let detail = match (&run.tty, grade) {
+                        (Some(tty), Grade::Proven) => format!("its terminal {tty} is the pane's"),
+                        _ => "its environment names the pane".to_owned(),
+                    };
+                    let source = if grade == Grade::Proven { "terminal" } else { "environment" };
+                    let (fact, source) = ("pane".to_owned(), source.to_owned());
+                    record.believe(Evidence { fact, grade, source, detail, at: now });
+                }
+                record.place = Some(here);
+            }
+            Binding::Nowhere { refused: Some(why) } if run.grade.is_none() => {
+                run.grade = Some(Grade::Guess);
+                record.place = None;
+                notes.push(note(now, "bind_refused", &record.session_id).with("why", why));
+            }
+            _ => {}
+        }
+    }
+    notes
+}
+
+/// A pane keeps its id when windows are moved and renumbered; what it is called is looked up again.
+fn refresh_reference(record: &mut SessionRecord, world: &World) {
+    let Some(known) = &mut record.place else { return };
+    if let (Life::Alive, Some(server)) = world.server(known)
+        && let Some(pane) = server.pane(&known.pane)
+    {
+        known.reference = server.reference(pane).as_str().to_owned();
+    }
+}
+
+/// Who owns each pane: the newest of the live agents in it.
+///
+/// Two may share a terminal (one is stopped in the background): an older process never replaces a newer one.
+pub fn owners<'a>(
+    records: impl Iterator<Item = &'a SessionRecord>,
+    world: &World,
+) -> HashMap<(String, String), &'a SessionRecord> {
+    let mut owners: HashMap<(String, String), &SessionRecord> = HashMap::new();
+    let start = |record: &SessionRecord| record.run().map_or(0, |run| run.proc_start);
+    for record in records.filter(|record| record.status == Status::Active) {
+        let (Some(place), Some(run)) = (&record.place, record.run()) else { continue };
+        if world.life(run) != Life::Alive {
+            continue;
+        }
+        let pane = (place.socket.to_string_lossy().into_owned(), place.pane.clone());
+        let newer = owners.get(&pane).is_none_or(|before| start(before) < run.proc_start);
+        if newer {
+            owners.insert(pane, record);
+        }
+    }
+    owners
+}

@@ -1,0 +1,20 @@
+//! What is made from the records and comes back when it is deleted.
+
+pub(crate) mod context;
+pub(crate) mod map;
+pub(crate) mod registry;
+
+use std::path::Path;
+
+use state::durable;
+
+/// Writes a derived file, if its content is new. Nobody waits for the disk: it can be made again.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), durable::Error> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        durable::private_dir(folder)?;
+    }
+    durable::replace_unsynced(path, bytes)
+}

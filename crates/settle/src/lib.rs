@@ -1,0 +1,41 @@
+//! Events become records: who runs where, what became of whom, and everything derived from that.
+//!
+//! Folding, following, binding and judging are pure: events and a [`World`] in, records and journal entries out. Only
+//! [`Settler`] acts.
+
+mod adopt;
+pub mod alarm;
+mod bind;
+mod complete;
+mod derive;
+mod ending;
+mod fold;
+mod follow;
+mod git;
+mod heard;
+mod history;
+mod note;
+mod notify;
+mod prepare;
+mod rest;
+mod settle;
+mod spools;
+pub mod talk_log;
+mod vaulting;
+mod verdict;
+mod watch;
+mod world;
+
+pub use bind::{Binding, binding, owners};
+pub use complete::Account;
+pub use ending::ending;
+pub use heard::{Heard, What};
+pub use history::HistoryError;
+pub use notify::Desktop;
+pub use prepare::path as prepared_path;
+pub use rest::wait_for_rest;
+pub use settle::{Error, Settled, Settler, lock_path};
+pub use vaulting::Vaulted;
+pub use verdict::{Verdict, verdict};
+pub use watch::Watched;
+pub use world::{Entry, Life, Proc, World};

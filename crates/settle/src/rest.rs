@@ -1,0 +1,45 @@
+//! Waiting for the rows of a turn: agents write the last ones after they have said that the turn is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use agents::SessionId;
+use state::record::SessionRecord;
+
+/// At the first Stop the transcript was missing or nearly empty in half of all runs, and complete a second later
+/// (measured on 2.1.31 and 2.1.325).
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
+
+/// Rows of a turn come within some milliseconds of each other.
+const QUIET: Duration = Duration::from_millis(400);
+
+const POLL: Duration = Duration::from_millis(50);
+
+/// Waits until the transcripts of these conversations are there and grow no more, for a few seconds at most.
+pub fn wait_for_rest(records: &BTreeMap<SessionId, SessionRecord>, sessions: &BTreeSet<SessionId>) {
+    let transcripts: Vec<PathBuf> =
+        sessions.iter().filter_map(|session| records.get(session)?.transcript_path.clone()).collect();
+    let lengths = || -> Vec<Option<u64>> {
+        transcripts.iter().map(|path| std::fs::metadata(path).ok().map(|meta| meta.len())).collect()
+    };
+    let start = Instant::now();
+    let (mut known, mut since) = (lengths(), start);
+    while start.elapsed() < LONGEST_WAIT {
+        poll();
+        let now = lengths();
+        if now != known {
+            (known, since) = (now, Instant::now());
+        } else if known.iter().all(Option::is_some) && since.elapsed() >= QUIET {
+            return;
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a poll interval: nothing tells when an agent has written its last row"
+)]
+fn poll() {
+    std::thread::sleep(POLL);
+}

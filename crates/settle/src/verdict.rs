@@ -1,0 +1,102 @@
+//! What became of a conversation whose agent is gone: ended by its user, or crashed, and why.
+//!
+//! **Unknown is an answer**: where the process or its server cannot be asked, nothing is decided.
+
+use jiff::Timestamp;
+use state::journal::Entry;
+use state::record::{Evidence, Grade, Run, SessionRecord, Status};
+
+use crate::note::note;
+use crate::world::{Life, World};
+
+/// How a conversation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Ended or crashed.
+    pub status: Status,
+    /// Why, as a word of the contracts.
+    pub reason: &'static str,
+    /// What shows it.
+    pub detail: String,
+}
+
+fn crashed(reason: &'static str, detail: impl Into<String>) -> Option<Verdict> {
+    Some(Verdict { status: Status::Crashed, reason, detail: detail.into() })
+}
+
+fn ended(reason: &'static str, detail: impl Into<String>) -> Option<Verdict> {
+    Some(Verdict { status: Status::EndedCleanly, reason, detail: detail.into() })
+}
+
+/// Judges a record whose status is still active. `exited` says whether the transcript ends with the user's own `/exit`.
+pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Verdict> {
+    let run = record.run()?;
+    if world.life(run) != Life::Dead {
+        return None;
+    }
+    if run.one_shot {
+        return ended("one_shot", "it answered one prompt and went");
+    }
+    let (Some(boot), Some(now)) = (&run.boot_id, &world.boot_id) else {
+        return after_death(record, run, world, exited);
+    };
+    if boot != now {
+        return crashed("server_exit", "the machine was started anew since");
+    }
+    after_death(record, run, world, exited)
+}
+
+fn after_death(record: &SessionRecord, run: &Run, world: &World, exited: bool) -> Option<Verdict> {
+    let said_so = run.end_reason.is_some();
+    if !said_so && exited {
+        // Without hooks the transcript is the only witness of the user's own end.
+        return ended("prompt_input_exit", "the conversation ends with /exit");
+    }
+    let Some(place) = record.place.as_ref().or(run.tmux.as_ref()) else {
+        return match (said_so, run.hung_up) {
+            (true, true) => crashed("server_exit", "its terminal was hung up before it ended"),
+            (true, false) => crashed("killed", "it was told to end by a signal"),
+            (false, _) => crashed("process_died", "its process is gone without a word"),
+        };
+    };
+    let (life, server) = world.server(place);
+    match (life, server) {
+        (Life::Unknown, _) => None,
+        (Life::Dead, _) => crashed("server_exit", format!("the tmux server {} is gone", place.server)),
+        (Life::Alive, server) => {
+            let pane = server.and_then(|server| server.pane(&place.pane));
+            match pane {
+                None if run.hung_up => {
+                    ended("pane_closed", format!("its pane {} was closed, its server lives", place.pane))
+                }
+                None if said_so => crashed("killed", "it was told to end by a signal, and its pane with it"),
+                None => crashed("process_died", "its process and its pane are gone without a word"),
+                Some(_) if said_so => {
+                    crashed("killed", format!("it was told to end by a signal; pane {} lives", place.pane))
+                }
+                Some(pane) => crashed(
+                    "process_died",
+                    format!("its process is gone without a word; pane {} shows {}", pane.id, pane.command),
+                ),
+            }
+        }
+    }
+}
+
+/// Writes a verdict down.
+pub(crate) fn pronounce(record: &mut SessionRecord, verdict: &Verdict, now: Timestamp) -> Entry {
+    record.status = verdict.status;
+    record.reason = Some(verdict.reason.to_owned());
+    if let Some(run) = record.runs.last_mut() {
+        run.ended_at.get_or_insert(now);
+    }
+    record.believe(Evidence {
+        fact: "end".to_owned(),
+        grade: Grade::Proven,
+        source: "machine".to_owned(),
+        detail: verdict.detail.clone(),
+        at: now,
+    });
+    let event = if verdict.status == Status::Crashed { "session_crashed" } else { "session_closed" };
+    note(now, event, &record.session_id).with("reason", verdict.reason).with("why", verdict.detail.clone())
+}

@@ -1,0 +1,261 @@
+//! What is there now: processes, the agents' own registries, tmux servers. Looked at once, asked many times.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agents::claude::chain::tty_name;
+use agents::claude::process::{Process, Processes};
+use agents::claude::registry::{self, Registered};
+use agents::claude::{ConfigDir, launch_variables, process};
+use mux::{Listing, Pane, Server};
+use state::record::{Run, TmuxPlace};
+
+/// Whether something lives: three answers, for unknown is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It does.
+    Alive,
+    /// It does not.
+    Dead,
+    /// It cannot be told from here.
+    Unknown,
+}
+
+/// A process, as far as it matters here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proc {
+    /// When it started, in the kernel's ticks.
+    pub start: u64,
+    /// Its controlling terminal.
+    pub tty: Option<String>,
+    /// The process above it.
+    pub parent: u32,
+    /// Whether it looks like an agent.
+    pub agent: bool,
+    /// Where it works; only looked up for agents.
+    pub cwd: Option<String>,
+    /// The variables that a restart would need; only looked up for agents.
+    pub launch: Vec<(String, String)>,
+    /// The variables that an agent sets for its children and that stop a child from saving anything.
+    pub child_variables: Vec<String>,
+}
+
+/// An entry of an agent's registry, and whether its process lives.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What it says.
+    pub registered: Registered,
+    /// Whose registry it is in.
+    pub config: ConfigDir,
+    /// Whether the process that wrote it lives.
+    pub life: Life,
+}
+
+/// Everything at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// The kernel's name for this boot.
+    pub boot_id: Option<String>,
+    /// This machine and pid namespace.
+    pub pid_domain: Option<String>,
+    /// Every process; nothing where the table cannot be read.
+    pub processes: Option<HashMap<u32, Proc>>,
+    /// The agents' own registries.
+    pub registry: Vec<Entry>,
+    /// The tmux servers that were asked.
+    pub servers: Vec<(PathBuf, Listing)>,
+}
+
+/// Long enough for a server on a loaded machine, short enough not to hold anybody up.
+const TMUX_DEADLINE: Duration = Duration::from_secs(5);
+
+impl World {
+    /// Looks at everything that these configuration directories and sockets concern.
+    pub fn look(configs: &[ConfigDir], sockets: &BTreeSet<PathBuf>) -> World {
+        let table = Processes::look();
+        let registered = configs.iter().flat_map(|config| {
+            let entries = registry::read(config).unwrap_or_default();
+            entries.into_iter().map(|registered| (config.clone(), registered))
+        });
+        let registry = registered
+            .map(|(config, registered)| {
+                let life = match registered.alive(&table) {
+                    Some(true) => Life::Alive,
+                    Some(false) => Life::Dead,
+                    None => Life::Unknown,
+                };
+                Entry { registered, config, life }
+            })
+            .collect();
+        let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let mut world = World {
+            boot_id: read("/proc/sys/kernel/random/boot_id"),
+            pid_domain: process::pid_domain(),
+            processes: table
+                .readable()
+                .then(|| table.all().iter().map(|process| (process.pid, proc_of(process))).collect()),
+            registry,
+            servers: Vec::new(),
+        };
+        world.ask(sockets);
+        world
+    }
+
+    /// Asks further servers; those that were asked before are not asked again.
+    pub fn ask(&mut self, sockets: &BTreeSet<PathBuf>) {
+        for socket in sockets {
+            if !self.servers.iter().any(|(asked, _)| asked == socket) {
+                self.servers.push((socket.clone(), mux::list(socket, TMUX_DEADLINE)));
+            }
+        }
+    }
+
+    /// Looks at the processes alone.
+    pub fn processes() -> World {
+        World::look(&[], &BTreeSet::new())
+    }
+
+    /// Whether the process of a run lives.
+    pub fn life(&self, run: &Run) -> Life {
+        if let (Some(theirs), Some(ours)) = (self.domain_of(run), &self.pid_domain)
+            && theirs != *ours
+        {
+            return Life::Unknown;
+        }
+        if let (Some(theirs), Some(ours)) = (&run.boot_id, &self.boot_id)
+            && theirs != ours
+        {
+            return Life::Dead;
+        }
+        self.process(run.pid, run.proc_start)
+    }
+
+    /// Whether this process lives.
+    pub fn process(&self, pid: u32, start: u64) -> Life {
+        match &self.processes {
+            None => Life::Unknown,
+            Some(table) if table.get(&pid).is_some_and(|process| process.start == start) => Life::Alive,
+            Some(_) => Life::Dead,
+        }
+    }
+
+    fn domain_of(&self, run: &Run) -> Option<String> {
+        Some(format!("linux:{}:{}", run.machine_id.as_ref()?, run.pid_namespace.as_ref()?))
+    }
+
+    /// The process itself, if it still is the one that started then.
+    pub fn proc(&self, pid: u32, start: u64) -> Option<&Proc> {
+        self.processes.as_ref()?.get(&pid).filter(|process| process.start == start)
+    }
+
+    /// Whether an agent stands above this process.
+    pub fn is_nested(&self, pid: u32) -> bool {
+        let Some(table) = &self.processes else { return false };
+        let mut above = table.get(&pid).map_or(0, |process| process.parent);
+        // The table is not of one moment, so a chain could in theory close.
+        for _ in 0..64 {
+            match table.get(&above) {
+                Some(process) if process.agent => return true,
+                Some(process) => above = process.parent,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The pane of this terminal, on whatever server has it.
+    pub fn pane_of_tty(&self, tty: &str) -> Option<(&Server, &Pane)> {
+        self.alive_servers().find_map(|server| Some((server, server.pane_of_tty(tty)?)))
+    }
+
+    /// Every server that answered.
+    pub fn alive_servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter_map(|(_, listing)| match listing {
+            Listing::Alive(server) => Some(server),
+            _ => None,
+        })
+    }
+
+    /// Whether every server that was asked answered or is gone: only then does "no pane" mean something.
+    pub fn servers_known(&self) -> bool {
+        !self.servers.iter().any(|(_, listing)| matches!(listing, Listing::Unknown { .. }))
+    }
+
+    /// The server of a place, if it is still the same one.
+    pub fn server(&self, place: &TmuxPlace) -> (Life, Option<&Server>) {
+        let listing =
+            self.servers.iter().find(|(socket, _)| *socket == place.socket).map(|(_, listing)| listing);
+        match listing {
+            Some(Listing::Alive(server))
+                if server.id.pid == place.server && server.id.started == place.started =>
+            {
+                (Life::Alive, Some(server))
+            }
+            // Another server on the same socket: the one before it is gone.
+            Some(Listing::Alive(_) | Listing::Gone) => (Life::Dead, None),
+            Some(Listing::Unknown { .. }) | None => (Life::Unknown, None),
+        }
+    }
+}
+
+/// The place of a pane.
+pub(crate) fn place(server: &Server, pane: &Pane) -> TmuxPlace {
+    TmuxPlace {
+        socket: server.socket.clone(),
+        server: server.id.pid,
+        started: server.id.started,
+        pane: pane.id.clone(),
+        reference: server.reference(pane).as_str().to_owned(),
+    }
+}
+
+/// The socket in a `TMUX` variable: `socket,pid,session`.
+pub(crate) fn socket_of(tmux: &str) -> Option<PathBuf> {
+    let mut parts = tmux.rsplitn(3, ',');
+    let (_, _, socket) = (parts.next()?, parts.next()?, parts.next()?);
+    Path::new(socket).is_absolute().then(|| PathBuf::from(socket))
+}
+
+fn proc_of(process: &Process) -> Proc {
+    let agent = process.is_agent();
+    let environment = if agent { process.environment().unwrap_or_default() } else { Vec::new() };
+    // What an agent sets for its children: a child that inherits these may save nothing.
+    let names = ["CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"];
+    let inherited = names.iter().filter(|name| environment.iter().any(|(variable, _)| variable == **name));
+    let child_variables = inherited.map(ToString::to_string).collect();
+    Proc {
+        start: process.start_ticks,
+        tty: tty_name(process.tty),
+        parent: process.parent,
+        agent,
+        cwd: agent.then(|| process.cwd()).flatten(),
+        child_variables,
+        launch: launch_variables(environment.into_iter()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_may_hold_commas() {
+        assert_eq!(socket_of("/tmp/tmux-0/default,123,0"), Some("/tmp/tmux-0/default".into()));
+        assert_eq!(socket_of("/tmp/a,b/s,123,0"), Some("/tmp/a,b/s".into()));
+        assert_eq!(socket_of("garbage"), None);
+        assert_eq!(socket_of("x,1,2"), None);
+    }
+
+    #[test]
+    fn an_agent_below_another_is_nested() {
+        let proc = |parent, agent| Proc { start: 1, parent, agent, ..Proc::default() };
+        let table = [(1, proc(0, false)), (5, proc(1, true)), (6, proc(5, false)), (7, proc(6, true))];
+        let world = World { processes: Some(table.into()), ..World::default() };
+        assert!(world.is_nested(7));
+        assert!(!world.is_nested(5));
+        assert_eq!(world.process(7, 1), Life::Alive);
+        assert_eq!(world.process(7, 2), Life::Dead);
+        assert_eq!(World::default().process(7, 1), Life::Unknown);
+    }
+}

@@ -1,0 +1,141 @@
+//! Agents in panes of a real tmux, with hooks that call the program, and what the program remembers of them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+use crate::Lab;
+use crate::process::{self, Finished, wait_until};
+
+/// An agent's cold start took seven seconds on a loaded machine; a turn takes two.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The events that every agent under test knows; one that is unknown would silence them all (measured on 2.1.100).
+pub const EVENTS: [&str; 7] =
+    ["SessionStart", "UserPromptSubmit", "Stop", "Notification", "PreCompact", "SubagentStop", "SessionEnd"];
+
+impl Lab {
+    /// Puts the program's hooks into the agent's settings, as `init` does.
+    pub fn wire(&self) -> Result<()> {
+        let program = crate::program();
+        let hook = |event: &&str| {
+            let command = format!("'{}' hook {event}", program.display());
+            ((*event).to_owned(), json!([{"hooks": [{"type": "command", "command": command}]}]))
+        };
+        let hooks: Map<String, Value> = EVENTS.iter().map(hook).collect();
+        let settings = json!({"permissions": {"allow": ["Bash"]}, "hooks": hooks});
+        fs::write(self.home.config().join("settings.json"), settings.to_string())?;
+        Ok(())
+    }
+
+    /// A tmux command in this lab's environment.
+    pub fn tmux(&self, words: &[&str]) -> Result<Finished> {
+        let mut command = self.home.tmux().command();
+        command.env_clear().envs(self.env()).current_dir(self.home.project()).args(words);
+        process::run(&mut command, PATIENCE)
+    }
+
+    /// Starts the server with a shell in one pane, `work:0.0`; the rest of the environment is this lab's.
+    pub fn shell(&self) -> Result<()> {
+        self.tmux(&[
+            "new-session",
+            "-d",
+            "-s",
+            "work",
+            "-x",
+            "120",
+            "-y",
+            "40",
+            "exec bash --norc --noprofile",
+        ])?;
+        Ok(())
+    }
+
+    /// Opens another pane with a command, and returns its id.
+    pub fn split(&self, command: &str) -> Result<String> {
+        let done = self.tmux(&["split-window", "-d", "-P", "-F", "#{pane_id}", "-t", "work:0", command])?;
+        Ok(done.stdout.trim().to_owned())
+    }
+
+    /// Types a line into a pane.
+    pub fn type_line(&self, pane: &str, text: &str) -> Result<()> {
+        self.tmux(&["send-keys", "-t", pane, "-l", "--", text])?;
+        // Typed as one burst, text and Enter count as a paste; the composer must have the text first.
+        let begin: String = text.chars().take(20).collect();
+        if !wait_until(PATIENCE, || self.screen(pane).contains(&begin)) {
+            bail!("{text:?} does not show: {}", self.screen(pane));
+        }
+        self.tmux(&["send-keys", "-t", pane, "Enter"])?;
+        Ok(())
+    }
+
+    /// What a pane shows.
+    pub fn screen(&self, pane: &str) -> String {
+        self.tmux(&["capture-pane", "-p", "-t", pane]).map(|done| done.stdout).unwrap_or_default()
+    }
+
+    /// A fact about a pane.
+    pub fn pane(&self, pane: &str, format: &str) -> Result<String> {
+        Ok(self.tmux(&["display-message", "-p", "-t", pane, format])?.stdout.trim().to_owned())
+    }
+
+    /// Every session record.
+    pub fn records(&self) -> Vec<Value> {
+        let entries = fs::read_dir(self.home.state().join("session-health")).into_iter().flatten().flatten();
+        let paths =
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "lock"));
+        paths.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+    }
+
+    /// The record of a session.
+    pub fn record(&self, session: &str) -> Option<Value> {
+        let path = self.home.state().join("session-health").join(format!("{session}.lock"));
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    /// Waits for a record that fits, and returns it.
+    pub fn record_where(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut found = None;
+        wait_until(PATIENCE, || {
+            found = self.records().into_iter().find(&fits);
+            found.is_some()
+        });
+        found.with_context(|| format!("no record is {what}: {:#?}", self.short_records()))
+    }
+
+    fn short_records(&self) -> Vec<String> {
+        let short = |record: &Value| {
+            format!(
+                "{} {} {} place {}",
+                record["shortId"], record["status"], record["reason"], record["place"]["ref"]
+            )
+        };
+        self.records().iter().map(short).collect()
+    }
+
+    /// The map of panes.
+    pub fn map(&self) -> Value {
+        let path = self.home.state().join("instances/pane-session-map.json");
+        fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// The journal's entries about a session, as `event reason-or-source`.
+    pub fn story(&self, session: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.home.state().join("journal.jsonl")).unwrap_or_default();
+        let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ours = entries.filter(|entry| entry["session"] == session);
+        let word = |entry: &Value| {
+            let more = ["reason", "source", "pane", "from"].iter().find_map(|key| entry[*key].as_str());
+            format!("{} {}", entry["event"].as_str().unwrap_or_default(), more.unwrap_or_default())
+        };
+        ours.map(|entry| word(&entry).trim().to_owned()).collect()
+    }
+
+    /// Where the journal is.
+    pub fn journal(&self) -> PathBuf {
+        self.home.state().join("journal.jsonl")
+    }
+}
