@@ -115,12 +115,15 @@ fn leave(
 ) -> Result<(), String> {
     spool::put_status(&state.spool(), session, bytes)
         .map_err(|error| format!("cannot {error}: {}", error.source))?;
-    // A settle in the future is a clock that jumped.
-    let fresh = settled.is_some_and(|at| now.duration_since(at).abs() <= FRESH);
-    if fresh {
+    if is_fresh(settled, now) {
         return Ok(());
     }
     super::start_settle(state).map_err(|error| format!("cannot start settle: {error}"))
+}
+
+/// A settle in the future is a clock that jumped.
+fn is_fresh(settled: Option<Timestamp>, now: Timestamp) -> bool {
+    settled.is_some_and(|at| now.duration_since(at).abs() <= FRESH)
 }
 
 /// The terminal's width: 2.1.325 says it and gives no terminal, 2.1.31 the other way round (measured).
@@ -142,6 +145,14 @@ fn colour() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_settle_is_fresh_for_a_minute_either_way() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let fresh = |settled| is_fresh(Some(at(settled)), at(1000));
+        assert_eq!([939, 940, 1000, 1060, 1061].map(fresh), [false, true, true, true, false]);
+        assert!(!is_fresh(None, at(1000)));
+    }
 
     #[test]
     fn the_kept_command_in_both_spellings() {
