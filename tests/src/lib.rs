@@ -12,6 +12,7 @@ pub mod api;
 pub mod base;
 pub mod cases;
 pub mod conversation;
+pub mod events;
 pub mod home;
 pub mod process;
 pub mod recall;

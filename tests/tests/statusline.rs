@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use lab::home::Home;
 use lab::process::{self, Finished, wait_until};
 use lab::rekindle::DEADLINE;
-use lab::{program, tree};
+use lab::{program, talk, tree};
 use serde_json::{Value, json};
 
 const SESSION: &str = "38781704-d577-4a61-adde-b05ffab31832";
@@ -110,9 +110,17 @@ fn the_lines_and_what_is_left_for_settle() {
 #[test]
 fn settle_is_started_when_the_last_one_is_old() {
     let home = Home::new().unwrap();
+    let begun = json!({"session_id": SESSION, "cwd": home.project(), "hook_event_name": "SessionStart"});
+    let mut hook = home.rekindle_command(&["hook", "SessionStart"]);
+    process::feed(&mut hook, begun.to_string().as_bytes(), DEADLINE).unwrap();
     let file = home.state().join("cache/statusline").join(format!("{SESSION}.json"));
+    assert!(wait_until(DEADLINE, || file.exists()), "settle prepares nothing");
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+
     let old = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(90);
     prepare(&home, old);
+    talk::set_age(&file, 90).unwrap();
+    talk::set_age(&home.state().join("cache/settled.json"), 90).unwrap();
     lines(&mut command(&home, &[]), &input(&home, SESSION));
     let settled = || {
         let prepared: Option<Value> =
@@ -417,7 +425,9 @@ mod shown {
         let narrow = || {
             let screen = lab.screen("work:0.0");
             let line = screen.lines().find(|line| line.contains("📁:"));
-            screen.contains("💬:(<1m) ask-01 please") && line.is_some_and(|line| !line.contains("🕐:"))
+            screen.contains("reply-01")
+                && screen.contains("  💬:(<1m) ask-0")
+                && line.is_some_and(|line| !line.contains("🕐:"))
         };
         assert!(wait_until(PATIENCE, narrow), "{}", lab.screen("work:0.0"));
     }

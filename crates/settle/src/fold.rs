@@ -171,7 +171,8 @@ fn split_domain(domain: &str) -> Option<(String, String)> {
 /// Never a value that redaction would touch: of such a variable only the name.
 pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
     let kept = |(name, value): &(String, String)| {
-        let value = if redact::holds_secret(value) { String::new() } else { value.clone() };
+        let named = format!("{name}={value}");
+        let value = if redact::holds_secret(&named) { String::new() } else { value.clone() };
         (name.clone(), value)
     };
     variables.iter().map(kept).collect()

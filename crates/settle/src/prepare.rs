@@ -22,7 +22,7 @@ use crate::settle::{Settled, Settler};
 
 /// Where the status line of a session finds what was prepared.
 pub fn path(state: &StateDir, session: &SessionId) -> PathBuf {
-    state.cache().join("statusline").join(format!("{session}.json"))
+    state.status_cache(session)
 }
 
 /// As much of a prompt as a wide terminal shows.
@@ -128,9 +128,7 @@ fn json(path: &Path) -> Option<Value> {
 fn update(health: &Path, running: &str) -> Option<Notice> {
     let latest = json(&health.join("latest-version.json"))?["version"].as_str()?.to_owned();
     let dismissed = health.join(format!("ignore-version-{latest}")).exists();
-    (!dismissed && newer(&latest, running)).then(|| {
-        Notice::new(NoticeKind::Update, format!("Update to {latest} available (your version: {running})"))
-    })
+    (!dismissed && newer(&latest, running)).then(|| Notice::update(&latest, running))
 }
 
 /// Whether a version is newer than another, by its numbers.
@@ -148,7 +146,7 @@ fn recommendation(health: &Path) -> Option<Notice> {
     let slot =
         value["recommendedSlot"].as_str().filter(|slot| value["currentSlot"].as_str() != Some(slot))?;
     let (current, other) = (percent(&value["currentQuota"])?, percent(&value["recommendedQuota"])?);
-    Some(Notice::new(NoticeKind::Slot, format!("Consider switching to {slot} ({current}% → {other}% quota)")))
+    Some(Notice::other_slot(slot, current, other))
 }
 
 #[cfg(test)]

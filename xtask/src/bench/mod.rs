@@ -5,6 +5,7 @@
 
 mod corpus;
 mod measure;
+mod redaction;
 mod report;
 mod rows;
 mod statusline;
@@ -68,6 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bench.sync(&mixed),
         bench.sync_again(&many),
         bench.start(),
+        redaction::redact(&mixed),
     ];
     report::show(&lines.into_iter().chain(hot).collect::<Vec<_>>(), args.write)
 }
