@@ -18,7 +18,7 @@ fn help(words: &[&str]) -> String {
 
 #[test]
 fn help_of_the_program() {
-    insta::assert_snapshot!(help(&[]), @r#"
+    insta::assert_snapshot!(help(&[]), @"
     Coding agents that survive anything
 
     Usage: rekindle <COMMAND>
@@ -33,13 +33,17 @@ fn help_of_the_program() {
       undo         Take the last repair back; what was said since stays
       vault        The mirror of every conversation: bring it up to date, look into
                    it, take things out
+      settle       Fold what hooks left into records, map and journal, and bring the
+                   vault up to date
+      statusline   Print the status line of an agent, which says on standard input
+                   how it is
       completions  Print completions for a shell
       man          Print the manual page, or write all pages into a directory
 
     Options:
       -h, --help     Print help
       -V, --version  Print version
-    "#);
+    ");
 }
 
 #[test]
@@ -230,5 +234,25 @@ fn help_of_man() {
       -h, --help      Print help
 
     Example: rekindle man --to ~/.local/share/man/man1
+    "#);
+}
+
+#[test]
+fn help_of_statusline() {
+    insta::assert_snapshot!(help(&["statusline"]), @r#"
+    Print the status line of an agent, which says on standard input how it is
+
+    Usage: rekindle statusline [OPTIONS]
+
+    Options:
+          --keep <COMMAND>  A status line of before, run by a shell with the same
+                            input and shown above this one
+      -h, --help            Print help
+
+    Example, in the agent's settings.json:
+      "statusLine": {"type": "command", "command": "rekindle statusline"}
+
+    Always succeeds. Its parts, glyphs and colours are chosen in [statusline] of the
+    configuration.
     "#);
 }
