@@ -49,11 +49,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         let touched: Vec<&str> = settled.touched.iter().map(|id| id.as_str()).collect();
         out.json(json!({"events": settled.events, "sessions": touched, "troubles": settled.troubles,
-            "mirrored": vaulted}));
+            "alarms": settled.alarms, "mirrored": vaulted}));
     } else {
         let events = count(settled.events as u64, "event", "events");
         let sessions = count(settled.touched.len() as u64, "conversation", "conversations");
         out.line(&format!("settled {events} of {sessions}"));
+        for alarm in &settled.alarms {
+            out.line(&format!("alarm: {}", alarm.text));
+        }
     }
     out.finish()
 }
