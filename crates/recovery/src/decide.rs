@@ -1,0 +1,262 @@
+//! What becomes of one pane. Pure: everything that is known goes in, one decision with its reason comes out.
+//!
+//! **Nothing is guessed**: a pane gets back its own conversation or an explained refusal. Starting fresh costs one
+//! history; resuming a stranger's hands over its authority.
+
+use agents::SessionId;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use state::record::{Grade, Status};
+
+/// What is known of the conversation that was in a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// The conversation.
+    pub session: SessionId,
+    /// How sure it is that it belongs to this pane.
+    pub grade: Grade,
+    /// What became of it.
+    pub status: Status,
+    /// Why, in the record's word.
+    pub reason: Option<String>,
+    /// Whether its user wants it back whatever happened.
+    pub persistent: bool,
+    /// When it was last heard of.
+    pub last_seen: Timestamp,
+    /// Who is in it now.
+    pub owner: OwnerFact,
+    /// What can be resumed of it.
+    pub transcript: TranscriptFact,
+    /// Whether the pane's place, its directory and the transcript's own directory say the same.
+    pub places_agree: bool,
+    /// Whether its directory is still there.
+    pub directory_there: bool,
+    /// Whether its user has trusted that directory; nothing where it cannot be told.
+    pub trusted: Option<bool>,
+    /// Why its arguments cannot be used again; nothing where they can.
+    pub argv_refused: Option<String>,
+}
+
+/// Who is in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnerFact {
+    /// Nobody.
+    Nobody,
+    /// An agent in this very pane.
+    Here,
+    /// An agent elsewhere.
+    Elsewhere {
+        /// Its process, and its pane where that is known.
+        whom: String,
+    },
+    /// It cannot be told.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What can be resumed of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TranscriptFact {
+    /// All of it.
+    Healthy,
+    /// All of it, after a repair.
+    Corrupted,
+    /// Nothing is left in the file.
+    Unrecoverable,
+    /// There is no file.
+    Missing {
+        /// Whether the vault has it.
+        in_vault: bool,
+    },
+    /// Nothing was ever said, so there never was a file.
+    Never,
+}
+
+/// What is done for a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Resume the conversation.
+    Resume,
+    /// Begin the conversation under its id: nothing was said in it yet.
+    Begin,
+    /// Repair the transcript and resume.
+    RepairResume,
+    /// Put the transcript back from the vault and resume.
+    VaultResume,
+    /// A fresh agent that is told what was going on.
+    Fresh,
+    /// Show what could be resumed, and wait for the user's word.
+    Offer,
+    /// Nothing but a shell, with the reason why.
+    Refuse,
+    /// A shell, as it was.
+    Shell,
+    /// Nothing: it is there.
+    Nothing,
+}
+
+/// A decision, and why it was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// What is done.
+    pub act: Act,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+fn decision(act: Act, reason: impl Into<String>) -> Decision {
+    Decision { act, reason: reason.into() }
+}
+
+/// Decides for a pane in which a conversation was.
+pub fn decide(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) -> Decision {
+    if let Some(decided) = guards(remembered, now, stale_after) {
+        return decided;
+    }
+    match remembered.transcript {
+        TranscriptFact::Healthy => decision(Act::Resume, "its transcript is whole"),
+        TranscriptFact::Never => decision(Act::Begin, "nothing was said in it yet"),
+        TranscriptFact::Corrupted => {
+            decision(Act::RepairResume, "its transcript is damaged and can be mended")
+        }
+        TranscriptFact::Missing { in_vault: true } => {
+            decision(Act::VaultResume, "its transcript is gone, and the vault has it")
+        }
+        TranscriptFact::Missing { in_vault: false } => {
+            decision(Act::Fresh, "its transcript is gone, and the vault does not have it")
+        }
+        TranscriptFact::Unrecoverable => decision(Act::Fresh, "nothing is left in its transcript"),
+    }
+}
+
+/// What stands before any start, in the order in which a person would ask.
+fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) -> Option<Decision> {
+    match &remembered.owner {
+        OwnerFact::Here => return Some(decision(Act::Nothing, "its agent is there")),
+        OwnerFact::Elsewhere { whom } => {
+            return Some(decision(
+                Act::Refuse,
+                format!("{whom} is in it: two agents would write one conversation"),
+            ));
+        }
+        OwnerFact::Unknown { why } => {
+            return Some(decision(
+                Act::Refuse,
+                format!("it cannot be told whether an agent is in it: {why}"),
+            ));
+        }
+        OwnerFact::Nobody => {}
+    }
+    if remembered.status == Status::EndedCleanly && !remembered.persistent {
+        let how = match remembered.reason.as_deref() {
+            Some("pane_closed") => "its user closed the pane",
+            Some("one_shot") => "it answered one prompt and went",
+            _ => "its user ended it",
+        };
+        return Some(decision(Act::Shell, how));
+    }
+    if remembered.grade == Grade::Guess {
+        return Some(decision(Act::Offer, "it is only guessed that this conversation was here"));
+    }
+    if remembered.grade == Grade::Likely && !remembered.places_agree {
+        let why = "pane, directory and transcript do not say the same of where it was";
+        return Some(decision(Act::Offer, why));
+    }
+    if now.duration_since(remembered.last_seen) > stale_after {
+        return Some(decision(Act::Offer, "it was last heard of too long ago to come back by itself"));
+    }
+    if !remembered.directory_there {
+        return Some(decision(Act::Refuse, "its directory is gone: make it again, then restore this pane"));
+    }
+    if remembered.trusted == Some(false) {
+        return Some(decision(Act::Refuse, "its directory is not trusted: that is yours to give"));
+    }
+    remembered.argv_refused.as_ref().map(|why| decision(Act::Refuse, why.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remembered() -> Remembered {
+        Remembered {
+            session: SessionId::new("s1").unwrap(),
+            grade: Grade::Proven,
+            status: Status::Crashed,
+            reason: Some("server_exit".to_owned()),
+            persistent: false,
+            last_seen: Timestamp::from_second(1_000_000).unwrap(),
+            owner: OwnerFact::Nobody,
+            transcript: TranscriptFact::Healthy,
+            places_agree: true,
+            directory_there: true,
+            trusted: Some(true),
+            argv_refused: None,
+        }
+    }
+
+    fn check(change: impl FnOnce(&mut Remembered), expect: Act, says: &str) {
+        let mut facts = remembered();
+        change(&mut facts);
+        let now = Timestamp::from_second(1_000_060).unwrap();
+        let decided = decide(&facts, now, SignedDuration::from_hours(24));
+        assert_eq!(decided.act, expect, "{decided:?}");
+        assert!(decided.reason.contains(says), "{decided:?}");
+    }
+
+    #[test]
+    fn the_ladder_follows_the_transcript() {
+        check(|_| {}, Act::Resume, "whole");
+        check(|f| f.transcript = TranscriptFact::Never, Act::Begin, "nothing was said");
+        check(|f| f.transcript = TranscriptFact::Corrupted, Act::RepairResume, "mended");
+        check(
+            |f| f.transcript = TranscriptFact::Missing { in_vault: true },
+            Act::VaultResume,
+            "the vault has it",
+        );
+        check(|f| f.transcript = TranscriptFact::Missing { in_vault: false }, Act::Fresh, "does not have it");
+        check(|f| f.transcript = TranscriptFact::Unrecoverable, Act::Fresh, "nothing is left");
+    }
+
+    #[test]
+    fn a_conversation_has_one_writer() {
+        let elsewhere = OwnerFact::Elsewhere { whom: "process 7 in work:1.0".to_owned() };
+        check(|f| f.owner = elsewhere, Act::Refuse, "process 7 in work:1.0");
+        check(
+            |f| f.owner = OwnerFact::Unknown { why: "another machine".to_owned() },
+            Act::Refuse,
+            "another machine",
+        );
+        check(|f| f.owner = OwnerFact::Here, Act::Nothing, "there");
+    }
+
+    #[test]
+    fn what_its_user_ended_stays_ended() {
+        let ended = |reason: &str| {
+            let reason = reason.to_owned();
+            move |f: &mut Remembered| (f.status, f.reason) = (Status::EndedCleanly, Some(reason))
+        };
+        check(ended("prompt_input_exit"), Act::Shell, "its user ended it");
+        check(ended("pane_closed"), Act::Shell, "closed the pane");
+        check(|f| (f.status, f.persistent) = (Status::EndedCleanly, true), Act::Resume, "whole");
+    }
+
+    #[test]
+    fn less_than_proof_is_offered() {
+        check(|f| f.grade = Grade::Guess, Act::Offer, "guessed");
+        check(|f| (f.grade, f.places_agree) = (Grade::Likely, false), Act::Offer, "do not say the same");
+        check(|f| f.grade = Grade::Likely, Act::Resume, "whole");
+        check(|f| f.last_seen = Timestamp::from_second(900_000).unwrap(), Act::Offer, "too long ago");
+    }
+
+    #[test]
+    fn what_only_the_user_can_do_is_refused_with_its_reason() {
+        check(|f| f.directory_there = false, Act::Refuse, "directory is gone");
+        check(|f| f.trusted = Some(false), Act::Refuse, "not trusted");
+        check(|f| f.trusted = None, Act::Resume, "whole");
+        check(|f| f.argv_refused = Some("--frob is unknown".to_owned()), Act::Refuse, "--frob");
+    }
+}
