@@ -2,12 +2,14 @@
 //!
 //! **Only this crate runs tmux.** A server that does not answer is unknown, which is neither alive nor gone.
 
+mod build;
 mod deadline;
 mod list;
 mod pane;
 mod sockets;
 mod tag;
 
+pub use build::{Base, MARK, PanePlan, SessionPlan, WindowPlan, script};
 pub use deadline::{Ran, run};
 pub use list::{Listing, list};
 pub use pane::{Pane, PaneRef, Server, ServerId};
