@@ -5,6 +5,8 @@
 
 mod adopt;
 pub mod alarm;
+#[cfg(test)]
+mod bench;
 mod bind;
 mod complete;
 mod derive;

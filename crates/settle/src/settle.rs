@@ -3,7 +3,7 @@
 //! One at a time, by a lock. Killed anywhere, the next one does it again: events are read from where the record says, the
 //! journal is asked what it already told, and everything else is derived.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
 use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
+use crate::note::identity;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
 use crate::{adopt, bind, fold, follow, talk_log, verdict};
@@ -95,6 +96,7 @@ pub struct Settled {
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
     logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
+    closed: BTreeSet<SessionId>,
 }
 
 /// The lock that settling works under.
@@ -174,7 +176,7 @@ impl Settler {
         notes.extend(adopt::adopt(&mut records, &world, now));
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
-        notes.extend(follow::follow(&mut records));
+        notes.extend(follow::follow(&mut records, &world));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
@@ -183,6 +185,7 @@ impl Settler {
                 complete_names(record);
             }
         }
+        leave_closed(&settled.closed, &before, &mut records, &mut notes);
         self.tell(&notes)?;
         self.log(&records, &endings, &mut settled);
         for (id, record) in &records {
@@ -246,12 +249,16 @@ impl Settler {
         configs
     }
 
-    /// Every record. One that is broken is set aside and made again from its spool.
+    /// Every record. One that is broken is set aside and made again from its spool; one of a newer program, or one that
+    /// cannot be read now, is left as it is.
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
         let mut all = BTreeMap::new();
         for id in record::ids(&self.state)? {
             match record::load(&self.state, Some(&self.key), &id) {
                 Ok(Some(held)) => {
+                    if held.record.schema > record::SCHEMA {
+                        settled.closed.insert(id.clone());
+                    }
                     all.insert(id, held);
                 }
                 Ok(None) => {}
@@ -260,7 +267,10 @@ impl Settler {
                     durable::rename(&path, &aside)?;
                     settled.troubles.push(format!("{} was broken ({why}) and is made again", path.display()));
                 }
-                Err(error) => settled.troubles.push(error.to_string()),
+                Err(error) => {
+                    settled.troubles.push(error.to_string());
+                    settled.closed.insert(id);
+                }
             }
         }
         Ok(all)
@@ -275,7 +285,7 @@ impl Settler {
         now: Timestamp,
     ) {
         let folded = records.get(&spooled.session).map_or(0, |record| record.spool_offset);
-        if folded == spooled.length {
+        if folded == spooled.length || settled.closed.contains(&spooled.session) {
             return;
         }
         let (events, end) = match spool::read(&spooled.path, folded) {
@@ -383,14 +393,11 @@ impl Settler {
             return Ok(());
         }
         let journal = Journal::at(self.state.journal());
-        let told = journal.read_tail(notes.len() + 64).unwrap_or_default();
-        let key = |entry: &Entry| {
-            let spool = entry.details.get("spool")?.as_u64()?;
-            Some((entry.event.clone(), entry.details.get("session").cloned(), spool))
-        };
-        let told: Vec<_> = told.iter().filter_map(key).collect();
+        // Whoever was killed told at most what is found again, and what it stored is not found again.
+        let told = journal.read_tail(notes.len() * 4 + 256).unwrap_or_default();
+        let told: HashSet<_> = told.iter().filter_map(identity).collect();
         for entry in notes {
-            if key(entry).is_none_or(|key| !told.contains(&key)) {
+            if identity(entry).is_none_or(|identity| !told.contains(&identity)) {
                 journal.append(entry)?;
             }
         }
@@ -467,6 +474,25 @@ impl Settler {
             }
         }
     }
+}
+
+/// Takes back whatever was concluded about conversations whose records are not ours to write.
+fn leave_closed(
+    closed: &BTreeSet<SessionId>,
+    before: &BTreeMap<SessionId, SessionRecord>,
+    records: &mut BTreeMap<SessionId, SessionRecord>,
+    notes: &mut Vec<Entry>,
+) {
+    for id in closed {
+        match before.get(id) {
+            Some(record) => records.insert(id.clone(), record.clone()),
+            None => records.remove(id),
+        };
+    }
+    notes.retain(|note| {
+        let session = note.details.get("session").and_then(|session| session.as_str());
+        !closed.iter().any(|id| Some(id.as_str()) == session)
+    });
 }
 
 const TAG_DEADLINE: Duration = Duration::from_secs(5);
