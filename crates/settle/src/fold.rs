@@ -131,7 +131,9 @@ fn come_back(record: &mut SessionRecord, heard: &Heard) {
 
 /// Whether the event comes from a process that a newer one has followed.
 fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
-    let (Some(newest), Some(agent)) = (record.run(), heard.agent()) else { return false };
+    let Some(newest) = record.run() else { return false };
+    // Processes but no agent among them: it was gone before its hook could look. Without a process table nobody is seen.
+    let Some(agent) = heard.agent() else { return !heard.chain.is_empty() };
     if newest.is(agent.pid, agent.start) {
         return false;
     }

@@ -68,6 +68,24 @@ fn a_late_event_of_an_older_process_changes_only_its_own_run() {
 }
 
 #[test]
+fn an_event_whose_agent_is_gone_is_late_once_an_agent_is_known() {
+    let orphan = |name| {
+        let mut said = Said::by(agent(1, -1), name, 20).with("reason", "prompt_input_exit");
+        said.chain[0].comm = "sh".to_owned();
+        said
+    };
+    let (record, _) = told("a", &[start(agent(5, 0), 1), orphan("SessionEnd")]);
+    assert_eq!(state(&record), (Status::Active, None, Some(5)));
+    let ended = [start(agent(5, 0), 1), end(agent(5, 0), 2, "logout"), orphan("SessionStart")];
+    assert_eq!(state(&told("a", &ended).0), (Status::EndedCleanly, Some("logout"), Some(5)));
+    // Nobody else is known, or there is no process table: it is all there is to go by.
+    assert_eq!(told("a", &[orphan("SessionEnd")]).0.status, Status::EndedCleanly);
+    let mut unseen = orphan("SessionEnd");
+    unseen.chain.clear();
+    assert_eq!(told("a", &[start(agent(5, 0), 1), unseen]).0.status, Status::EndedCleanly);
+}
+
+#[test]
 fn an_older_process_may_resume_what_a_newer_one_has_ended() {
     let newer = [start(agent(7, 1), 1), end(agent(7, 1), 10, "prompt_input_exit")];
     let resume = |at| Said::by(agent(5, 0), "SessionStart", at).with("source", "resume");
