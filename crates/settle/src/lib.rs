@@ -8,6 +8,7 @@ pub mod alarm;
 #[cfg(test)]
 mod bench;
 mod bind;
+mod closed;
 mod complete;
 mod derive;
 mod ending;

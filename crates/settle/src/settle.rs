@@ -3,7 +3,10 @@
 //! One at a time, by a lock. Killed anywhere, the next one does it again: events are read from where the record says, the
 //! journal is asked what it already told, and everything else is derived.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,10 +30,10 @@ use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
 use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
-use crate::note::identity;
+use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, fold, follow, talk_log, verdict};
+use crate::{adopt, bind, closed, fold, follow, talk_log, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -185,8 +188,8 @@ impl Settler {
                 complete_names(record);
             }
         }
-        leave_closed(&settled.closed, &before, &mut records, &mut notes);
-        self.tell(&notes)?;
+        closed::leave(&settled.closed, &before, &mut records, &mut notes);
+        tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);
         for (id, record) in &records {
             if before.get(id) == Some(record) {
@@ -387,23 +390,6 @@ impl Settler {
         notes
     }
 
-    /// Writes the journal, but what it already says about the same events.
-    fn tell(&self, notes: &[Entry]) -> Result<(), Error> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let journal = Journal::at(self.state.journal());
-        // Whoever was killed told at most what is found again, and what it stored is not found again.
-        let told = journal.read_tail(notes.len() * 4 + 256).unwrap_or_default();
-        let told: HashSet<_> = told.iter().filter_map(identity).collect();
-        for entry in notes {
-            if identity(entry).is_none_or(|identity| !told.contains(&identity)) {
-                journal.append(entry)?;
-            }
-        }
-        Ok(())
-    }
-
     fn log(
         &self,
         records: &BTreeMap<SessionId, SessionRecord>,
@@ -474,25 +460,6 @@ impl Settler {
             }
         }
     }
-}
-
-/// Takes back whatever was concluded about conversations whose records are not ours to write.
-fn leave_closed(
-    closed: &BTreeSet<SessionId>,
-    before: &BTreeMap<SessionId, SessionRecord>,
-    records: &mut BTreeMap<SessionId, SessionRecord>,
-    notes: &mut Vec<Entry>,
-) {
-    for id in closed {
-        match before.get(id) {
-            Some(record) => records.insert(id.clone(), record.clone()),
-            None => records.remove(id),
-        };
-    }
-    notes.retain(|note| {
-        let session = note.details.get("session").and_then(|session| session.as_str());
-        !closed.iter().any(|id| Some(id.as_str()) == session)
-    });
 }
 
 const TAG_DEADLINE: Duration = Duration::from_secs(5);

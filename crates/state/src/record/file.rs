@@ -100,6 +100,10 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // What is no text is no record, and reading it again would not make it one.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(RecordError::Broken { path, why: error.to_string() });
+        }
         Err(source) => return Err(RecordError::Unreadable { path, source }),
     };
     let broken =
