@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agents::claude::chain::Link;
 use jiff::Timestamp;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status};
 use state::spool;
@@ -31,6 +32,12 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             run.ended_at = None;
             run.end_reason = None;
         }
+        if let What::Start { source } = &heard.what {
+            // Known from the registry, or by an event that overtook this one: what only a start tells is filled in.
+            run.source = run.source.take().or_else(|| source.clone());
+            run.argv = run.argv.take().or_else(|| redacted_arguments(agent));
+            run.one_shot |= is_one_shot(heard);
+        }
         if let (Some(launch), None) = (&heard.launch, &run.boot_id) {
             learn(run, launch.clone(), heard);
         }
@@ -52,8 +59,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         keychain_service: None,
         email: None,
         claude_version: None,
-        argv: arguments(agent)
-            .map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect()),
+        argv: redacted_arguments(agent),
         cwd: heard.cwd.clone(),
         env: BTreeMap::new(),
         pid: agent.pid,
@@ -86,6 +92,11 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         record.status = Status::Active;
         record.reason = None;
     }
+}
+
+fn redacted_arguments(agent: &Link) -> Option<Vec<String>> {
+    let words = arguments(agent)?;
+    Some(words.iter().map(|word| redact::redact(word).into_owned()).collect())
 }
 
 /// Takes over what only the SessionStart of a run says. It may come late: from the refuge, behind other events.
