@@ -33,6 +33,9 @@ fn help_of_the_program() {
       undo         Take the last repair back; what was said since stays
       vault        The mirror of every conversation: bring it up to date, look into
                    it, take things out
+      init         Wire rekindle into your agents and shells, after showing every
+                   change
+      uninstall    Take out what `init` wired, and remove what rekindle remembers
       settle       Fold what hooks left into records, map and journal, and bring the
                    vault up to date
       statusline   Print the status line of an agent, which says on standard input
@@ -201,6 +204,57 @@ fn help_of_vault() {
     Examples:
       rekindle vault sync
       rekindle vault restore 1a2b3c4d
+    "#);
+}
+
+#[test]
+fn help_of_init() {
+    insta::assert_snapshot!(help(&["init"]), @r#"
+    Wire rekindle into your agents and shells, after showing every change
+
+    Usage: rekindle init [OPTIONS]
+
+    Options:
+          --statusline <WHAT>  A status line that is there already: keep it beside
+                               ours, replace it, or skip ours [default: keep]
+                               [possible values: keep, replace, skip]
+          --adopt              Move folders that stand in the way of our links into
+                               the state directory
+          --yes                Do not ask
+          --dry-run            Show what would change, and change nothing
+          --json               Print one JSON object
+      -h, --help               Print help
+
+    Examples:
+      rekindle init --dry-run
+      rekindle init
+
+    Taken back by `rekindle uninstall`.
+    "#);
+}
+
+#[test]
+fn help_of_uninstall() {
+    insta::assert_snapshot!(help(&["uninstall"]), @r#"
+    Take out what `init` wired, and remove what rekindle remembers
+
+    Usage: rekindle uninstall [OPTIONS]
+
+    Options:
+          --keep-data     Keep the state directory: records, journal and vault
+          --forget-vault  Remove the vault also where it holds what exists nowhere
+                          else
+          --yes           Do not ask
+          --dry-run       Show what would change, and change nothing
+          --json          Print one JSON object
+      -h, --help          Print help
+
+    Examples:
+      rekindle uninstall --keep-data
+      rekindle uninstall --dry-run
+
+    The vault may hold the only copy of a conversation: then it is removed only with
+    --forget-vault.
     "#);
 }
 

@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{branches, completions, man, repair, scan, settle, show, statusline, undo, up, vault};
+use crate::commands::{
+    branches, completions, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
+};
 
 /// Coding agents that survive anything
 #[derive(Debug, Parser)]
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     Show(show::Args),
     Undo(undo::Args),
     Vault(vault::Args),
+    Init(init::Args),
+    Uninstall(uninstall::Args),
     Settle(settle::Args),
     Statusline(statusline::Args),
     Completions(completions::Args),

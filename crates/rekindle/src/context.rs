@@ -60,6 +60,17 @@ impl Context {
         })
     }
 
+    /// A variable that names a place; an empty one counts as unset.
+    pub(crate) fn place(name: &str) -> Option<PathBuf> {
+        std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The folders of `PATH`.
+    pub(crate) fn search_path() -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
+    }
+
     /// What a user means by a target.
     pub(crate) fn target(&self, text: &str) -> Result<Target, Failure> {
         self.clinic.target(text).map_err(|error| match error {

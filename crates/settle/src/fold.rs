@@ -21,6 +21,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         record.cwd = heard.cwd.clone().or(record.cwd.take());
         record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
         record.model = heard.model.clone().or(record.model.take());
+        record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
         if record.project_dir.is_none() {
             record.project_dir.clone_from(&heard.cwd);
         }

@@ -32,7 +32,6 @@ pub use ending::ending;
 pub use heard::{Heard, What};
 pub use history::HistoryError;
 pub use notify::Desktop;
-pub use prepare::path as prepared_path;
 pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
 pub use vaulting::Vaulted;

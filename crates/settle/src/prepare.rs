@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::Value;
-use state::StateDir;
 use state::durable;
 use state::record::SessionRecord;
 use state::spool;
@@ -19,11 +18,6 @@ use crate::derive::context::shorten;
 use crate::ending::ending;
 use crate::git;
 use crate::settle::{Settled, Settler};
-
-/// Where the status line of a session finds what was prepared.
-pub fn path(state: &StateDir, session: &SessionId) -> PathBuf {
-    state.status_cache(session)
-}
 
 /// As much of a prompt as a wide terminal shows.
 const LONGEST_PROMPT: usize = 300;
@@ -39,7 +33,7 @@ impl Settler {
             let Some(record) = settled.records.get(&session) else { continue };
             let prepared = self.prepared(record, &settled.alarms, paused, now);
             let bytes = serde_json::to_vec(&prepared).unwrap_or_default();
-            derive::write(&path(&self.state, &session), &bytes)?;
+            derive::write(&self.state.status_cache(&session), &bytes)?;
         }
         Ok(())
     }
@@ -49,7 +43,7 @@ impl Settler {
         let changed = |path: PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
         for session in settled.records.keys() {
             let input = changed(self.state.spool().join(format!("{session}.status")));
-            if input.is_some() && input > changed(path(&self.state, session)) {
+            if input.is_some() && input > changed(self.state.status_cache(session)) {
                 asking.insert(session.clone());
             }
         }

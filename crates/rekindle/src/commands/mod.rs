@@ -2,6 +2,7 @@
 
 pub(crate) mod branches;
 pub(crate) mod completions;
+pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod repair;
 pub(crate) mod scan;
@@ -9,6 +10,7 @@ pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod statusline;
 pub(crate) mod undo;
+pub(crate) mod uninstall;
 pub(crate) mod up;
 pub(crate) mod vault;
 
@@ -22,6 +24,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Init(args) => init::run(&Context::load()?, &args),
+        Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Scan(args) => scan::run(&Context::load()?, &args),
         Command::Repair(args) => repair::run(&Context::load()?, &args),

@@ -18,11 +18,11 @@ use crate::output::{Out, count, say};
     after_help = "Example: rekindle settle\n\nHooks and status lines start it by themselves; commands that show something run it first."
 )]
 pub(crate) struct Args {
-    /// Leave the terminal and say nothing: how hooks start it
-    #[arg(long, hide = true)]
+    /// Leave the terminal and say nothing: how status lines start it
+    #[arg(long, hide = true, conflicts_with = "json")]
     detached: bool,
     /// Print one JSON object
-    #[arg(long, conflicts_with = "detached")]
+    #[arg(long)]
     json: bool,
 }
 
@@ -31,8 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
-        // Away from the agent's terminal: the hang-up that ends the agent must not end the one who writes it down.
-        let _ = rustix::process::setsid();
         return detached();
     }
     let context = Context::load()?;
@@ -60,8 +58,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
-/// Settles until there is no news. What goes wrong goes into the log: nobody is watching.
-fn detached() -> Result<Exit, Failure> {
+/// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
+/// writes it down. What goes wrong goes into the log: nobody is watching.
+pub(crate) fn detached() -> Result<Exit, Failure> {
+    let _ = rustix::process::setsid();
+    let _ = std::env::set_current_dir("/");
     let context = Context::load()?;
     let log = |words: &str| {
         let folder = context.clinic.state.log();
