@@ -102,7 +102,7 @@ fn the_lines_and_what_is_left_for_settle() {
     ⚠ Update to 2.1.326 available
     ");
     let status = home.state().join("spool").join(format!("{SESSION}.status"));
-    assert_eq!(fs::read(&status).unwrap(), said);
+    assert_eq!(fs::read(&status).unwrap().trim_ascii_end(), said);
     assert_eq!(fs::metadata(&status).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(log(&home), "");
 }
