@@ -32,4 +32,4 @@ pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
-pub use world::{Entry, Life, Proc, World};
+pub use world::{Entry, Life, Proc, World, socket_of};

@@ -143,15 +143,16 @@ impl Settler {
         now: Timestamp,
         deadline: Duration,
         change: impl FnOnce(&mut SessionRecord),
-    ) -> Result<Option<SessionRecord>, Error> {
+    ) -> Result<Option<Settled>, Error> {
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         let Some(mut held) = record::load(&self.state, Some(&self.key), session)? else { return Ok(None) };
         foreign::mark(&mut held, now);
         change(&mut held.record);
+        // Names and their hash follow from what was changed.
+        held.record.place_hash = None;
         record::store(&self.state, &self.key, &held)?;
-        let settled = self.settle_locked(now, &BTreeSet::from([session.clone()]))?;
-        Ok(settled.records.get(session).cloned())
+        self.settle_locked(now, &BTreeSet::from([session.clone()])).map(Some)
     }
 
     fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionId>) -> Result<Settled, Error> {

@@ -27,6 +27,8 @@ pub enum Life {
 pub struct Proc {
     /// When it started, in the kernel's ticks.
     pub start: u64,
+    /// The same in milliseconds since 1970, where the kernel tells.
+    pub started_ms: Option<i64>,
     /// Its controlling terminal.
     pub tty: Option<String>,
     /// The process above it.
@@ -208,7 +210,7 @@ pub(crate) fn place(server: &Server, pane: &Pane) -> TmuxPlace {
 }
 
 /// The socket in a `TMUX` variable: `socket,pid,session`.
-pub(crate) fn socket_of(tmux: &str) -> Option<PathBuf> {
+pub fn socket_of(tmux: &str) -> Option<PathBuf> {
     let mut parts = tmux.rsplitn(3, ',');
     let (_, _, socket) = (parts.next()?, parts.next()?, parts.next()?);
     Path::new(socket).is_absolute().then(|| PathBuf::from(socket))
@@ -222,6 +224,7 @@ fn real(path: &Path) -> PathBuf {
 fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
     let seen = Proc {
         start: process.start_ticks,
+        started_ms: process.started_ms,
         tty: tty_name(process.tty),
         parent: process.parent,
         ..Proc::default()

@@ -77,7 +77,8 @@ impl Claims {
         let seen = record.last_seen;
         self.last_seen.push(Claim::new(seen, sure, source, "the newest event or entry").at(seen));
         if let Some(cwd) = record.cwd.clone() {
-            self.cwd.push(Claim::new(cwd, sure, source, "the newest event names it").at(seen));
+            let words = format!("the newest event names {}", cwd.display());
+            self.cwd.push(Claim::new(cwd, sure, source, words).at(seen));
         }
         self.words(record, sure);
     }
@@ -95,7 +96,8 @@ impl Claims {
         };
         self.process.push(Claim::new(process, grade, "process", words));
         if let Some(version) = run.claude_version.clone() {
-            self.version.push(Claim::new(version, sure, "record", "noted when it was started"));
+            let words = format!("its start has {version} on record");
+            self.version.push(Claim::new(version, sure, "record", words));
         }
     }
 
@@ -125,7 +127,9 @@ impl Claims {
     /// What it is at.
     fn shown(&mut self, record: &SessionRecord, world: &World, sure: Grade) {
         let end = record.evidence.iter().find(|evidence| evidence.fact == "end");
-        let ended = record.run().and_then(|run| run.ended_at).unwrap_or(record.last_seen);
+        // Who went without a word went after it was last heard; when that was noticed says nothing.
+        let said = record.run().filter(|run| run.end_reason.is_some()).and_then(|run| run.ended_at);
+        let ended = said.unwrap_or(record.last_seen);
         let source = if heard_by_hook(record) { "hook" } else { "registry" };
         let reason = record.reason.clone().unwrap_or_else(|| "no reason".to_owned());
         match record.status {
@@ -147,7 +151,8 @@ impl Claims {
         match record.run().map_or(Life::Unknown, |run| world.life(run)) {
             Life::Alive => match activity {
                 Some((state, since)) => {
-                    self.state.push(Claim::new(state, sure, source, "the newest word of it").at(since));
+                    let words = format!("the newest word of it is {}", state.word());
+                    self.state.push(Claim::new(state, sure, source, words).at(since));
                 }
                 None => self.state.push(Claim::new(State::Unknown, sure, source, "it has not said yet")),
             },
@@ -211,7 +216,7 @@ impl Claims {
     /// A process that is this agent's for sure: where it works by the process table.
     pub(super) fn running(&mut self, process: &Proc) {
         if let Some(cwd) = &process.cwd {
-            let words = "its process works there";
+            let words = format!("its process works in {cwd}");
             self.cwd.push(Claim::new(PathBuf::from(cwd), Grade::Likely, "process", words));
         }
     }
@@ -224,7 +229,9 @@ impl Claims {
         self.life = Some(Life::Alive);
         self.nested = sources.world.is_nested(pid);
         let words = "it runs; what it is at nobody says";
-        self.state.push(Claim::new(State::Unknown, Grade::Proven, "process", words).at(now));
+        let started = process.started_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let state = Claim::new(State::Unknown, Grade::Proven, "process", words);
+        self.state.push(state.at(started.unwrap_or(now)));
         self.reason = None;
     }
 

@@ -75,7 +75,7 @@ fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &S
         && !group.nested
         && !group.one_shot
     {
-        let words = format!("its terminal {} is the pane's", pane.tty);
+        let words = format!("its process is on {} now, the pane's terminal", pane.tty);
         let grade = if known.is_some() && group.session.iter().all(|claim| claim.grade == Grade::Guess) {
             Grade::Likely
         } else {

@@ -74,14 +74,16 @@ impl Claims {
         let said = &entry.registered;
         let grade = if entry.life == Life::Alive { Grade::Proven } else { Grade::Likely };
         if let Some(cwd) = &said.cwd {
-            let words = "the registry names it";
+            let words = format!("the registry names {cwd}");
             self.cwd.push(Claim::new(PathBuf::from(cwd), grade, "registry", words).at(updated));
         }
         if let Some(version) = said.version.clone() {
-            self.version.push(Claim::new(version, grade, "registry", "the registry names it"));
+            let words = format!("the registry has {version}");
+            self.version.push(Claim::new(version, grade, "registry", words));
         }
         if let Some(name) = said.name.clone().filter(|name| !name.is_empty()) {
-            self.name.push(Claim::new(name, Grade::Likely, "registry", "the registry names it"));
+            let words = format!("the registry has {name}");
+            self.name.push(Claim::new(name, Grade::Likely, "registry", words));
         }
         if let Some(updated) = updated.filter(|_| self.last_seen.is_empty()) {
             let words = "its entry in the registry was written";
