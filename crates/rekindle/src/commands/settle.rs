@@ -4,7 +4,7 @@ use std::time::Duration;
 use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::json;
-use settle::{Settler, Vaulted};
+use settle::{Settled, Settler, Vaulted};
 use state::lock::LockError;
 use state::refuge;
 
@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// Leave the terminal and say nothing: how hooks start it
     #[arg(long, hide = true)]
     detached: bool,
+    /// Look at this conversation's transcript again
+    #[arg(long, hide = true, value_name = "ID")]
+    again: Vec<SessionId>,
     /// Print one JSON object
     #[arg(long, conflicts_with = "detached")]
     json: bool,
@@ -33,12 +36,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
         // Away from the agent's terminal: the hang-up that ends the agent must not end the one who writes it down.
         let _ = rustix::process::setsid();
-        return detached();
+        return detached(args.again.iter().cloned().collect());
     }
     let context = Context::load()?;
-    let settler = context.settler()?;
-    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
-    let vaulted = mirror(&context, &settler, &settled.turned)?;
+    let (settled, vaulted) = settle_all(&context)?;
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
@@ -55,9 +56,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
+/// Settles everything and mirrors what has turned; whether it did mirror.
+pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
+    let settler = context.settler()?;
+    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let vaulted = mirror(context, &settler, &settled.turned)?;
+    Ok((settled, vaulted))
+}
+
 /// Settles until there is no news. What goes wrong goes into the log: nobody is watching.
-fn detached() -> Result<Exit, Failure> {
+fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
     let context = Context::load()?;
+    if state::pause::read(&context.clinic.state).is_some() {
+        return Ok(Exit::Done);
+    }
     let log = |words: &str| {
         let folder = context.clinic.state.log();
         let line = format!("{} settle: {words}", Timestamp::now());
@@ -71,7 +83,6 @@ fn detached() -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    let mut again = BTreeSet::new();
     loop {
         let settled = match settler.settle_again(Timestamp::now(), Duration::ZERO, &again) {
             Ok(settled) => settled,
@@ -107,7 +118,12 @@ fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) ->
     match settler.mirror(&context.clinic.vault)? {
         Vaulted::Elsewhere => Ok(false),
         Vaulted::Done(_) => {
-            settler.note_mirrored(turned, Timestamp::now(), PATIENCE)?;
+            // A conversation in which nothing was said yet has no file, and the vault nothing of it.
+            let has = |session: &&SessionId| {
+                context.clinic.vault.find(session).is_ok_and(|found| !found.is_empty())
+            };
+            let mirrored = turned.iter().filter(has).cloned().collect();
+            settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;
             Ok(true)
         }
     }

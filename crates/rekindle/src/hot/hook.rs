@@ -1,5 +1,6 @@
 //! `rekindle hook EVENT`: writes down what an agent says about itself, and goes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
         places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?")));
     }
     if let Ok(state) = &state
-        && let Err(error) = super::start_settle(state)
+        && let Err(error) = super::start_settle(state, &BTreeSet::new())
     {
         places.log(Some(state), &format!("hook {}: cannot start settle: {error}", asked.unwrap_or("?")));
     }

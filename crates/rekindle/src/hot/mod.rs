@@ -6,12 +6,14 @@
 
 pub(crate) mod hook;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use agents::SessionId;
 use doctor::Surroundings;
 use state::StateDir;
 use state::lock::{Lock, LockError};
@@ -71,8 +73,9 @@ fn input() -> Vec<u8> {
     bytes
 }
 
-/// Starts settle and does not wait for it. One that runs already looks again before it ends.
-fn start_settle(state: &StateDir) -> std::io::Result<()> {
+/// Starts settle and does not wait for it. One that runs already looks again before it ends. The transcripts of `again` are
+/// looked at and mirrored in any case.
+pub(crate) fn start_settle(state: &StateDir, again: &BTreeSet<SessionId>) -> std::io::Result<()> {
     if state.paused().exists() {
         return Ok(());
     }
@@ -85,6 +88,7 @@ fn start_settle(state: &StateDir) -> std::io::Result<()> {
     Command::new(program)
         .arg0("rekindle")
         .args(["settle", "--detached"])
+        .args(again.iter().flat_map(|session| ["--again", session.as_str()]))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
