@@ -13,6 +13,7 @@ pub mod base;
 pub mod believed;
 pub mod cases;
 pub mod conversation;
+pub mod events;
 pub mod home;
 pub mod process;
 pub mod recall;

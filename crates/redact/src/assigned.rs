@@ -16,6 +16,17 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
     let class = name::class(spelling)?;
     let (joint, at) = separator::after(text, name)?;
     let value = read(text, at, joint)?;
+    if joint == Joint::Colon && !value.quoted && is_type(text, value.place.end) {
+        return None;
+    }
+    // `PASSWORD 'x'` is SQL; `to pass '--x'` is a sentence.
+    if joint == Joint::Quote
+        && text[name.end] == b' '
+        && !spelling.eq_ignore_ascii_case(b"password")
+        && spelling[0] != b'-'
+    {
+        return None;
+    }
     let setting = setting(text, name, joint, &value);
     let content = &text[value.place.clone()];
     let (secret, kind) = match class {
@@ -37,6 +48,12 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
         }
     };
     secret.then_some(Finding { place: value.place, kind, evidence: Evidence::Name })
+}
+
+/// Whether an assignment goes on behind this: `pass: u32 = 7`.
+fn is_type(text: &[u8], at: usize) -> bool {
+    let blanks = text[at..].iter().take_while(|byte| **byte == b' ').count();
+    blanks > 0 && matches!(text[at + blanks..], [b'=', next, ..] if next != b'=')
 }
 
 struct Value {
@@ -86,7 +103,10 @@ fn read(text: &[u8], at: usize, joint: Joint) -> Option<Value> {
     let limit = text.len().min(at + LONGEST);
     let rest = &text[at..limit];
     if joint == Joint::Element {
-        let length = rest.iter().position(|byte| *byte == b'<')?;
+        let length = rest.iter().position(|byte| matches!(byte, b'<' | b'\n'))?;
+        if !rest[length..].starts_with(b"</") {
+            return None;
+        }
         return Some(Value { place: at..at + length, quoted: false });
     }
     // Languages put a letter before a literal: `b"…"`, `r"…"`, `f"…"`, `@"…"`.
@@ -126,7 +146,9 @@ fn bare(text: &[u8], at: usize, most: usize, joint: Joint) -> Option<Value> {
     let ends = |place: usize, byte: &u8| match byte {
         b'\\' => matches!(rest.get(place + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'u') | None),
         byte if *byte <= b' ' || *byte == 0x7f => true,
-        b'"' | b'\'' | b'`' | b';' | b'|' | b'&' | b'<' | b'>' => true,
+        b'"' | b'\'' | b'`' | b';' | b'<' | b'>' => true,
+        // Ends a command or a part of a query, none of which has a colon before its values.
+        b'|' | b'&' => joint != Joint::Colon,
         // Closes what was opened before the name; an opened one belongs to the value, as in a call.
         b')' => !rest[..place].contains(&b'('),
         byte => narrow.contains(byte),

@@ -31,7 +31,11 @@ pub(crate) fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
     let margin =
         |byte: &&u8| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'+' | b'-' | b'>' | b'|' | b'*' | b'#');
-    let rest = &before[..before.len() - before.iter().rev().take_while(margin).count()];
+    let mut rest = &before[..before.len() - before.iter().rev().take_while(margin).count()];
+    if before[rest.len()..].starts_with(b"\t") {
+        let number = |byte: &&u8| matches!(byte, b' ' | b'0'..=b'9');
+        rest = &rest[..rest.len() - rest.iter().rev().take_while(number).count()];
+    }
     // The arrow (U+2192) stands between number and line in what the agent's read tool prints.
     rest.is_empty() && at <= 40
         || rest.ends_with(b"\n")

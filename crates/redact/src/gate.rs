@@ -44,7 +44,7 @@ pub(crate) fn findings(text: &str) -> impl Iterator<Item = Finding> {
     let text = text.as_bytes();
     let input = Input::new(text).anchored(Anchored::No);
     let mut state = OverlappingState::start();
-    let mut named = 0;
+    let (mut named, mut found_until) = (0, 0);
     let mut unread = GATE.is_none() && !text.is_empty();
     std::iter::from_fn(move || {
         let Some(gate) = GATE.as_ref() else {
@@ -55,6 +55,10 @@ pub(crate) fn findings(text: &str) -> impl Iterator<Item = Finding> {
         loop {
             gate.words.try_find_overlapping(&input, &mut state).ok()?;
             let word = state.get_match()?;
+            // Words inside of a secret are part of it. A shape inside of a named value says more than the name.
+            if word.end() <= found_until {
+                continue;
+            }
             let found = match gate.rules[word.pattern()] {
                 Rule::Shape(shape) => shape.find(text, word.start()),
                 Rule::Address => address::find(text, word.end()),
@@ -68,8 +72,10 @@ pub(crate) fn findings(text: &str) -> impl Iterator<Item = Finding> {
                     assigned::find(text, &name)
                 }
             };
-            if found.is_some() {
-                return found;
+            if let Some(found) = found {
+                let until = if found.evidence == Evidence::Name { &mut named } else { &mut found_until };
+                *until = found.place.end;
+                return Some(found);
             }
         }
     })
@@ -82,5 +88,13 @@ mod tests {
     #[test]
     fn the_gate_can_be_built() {
         assert!(GATE.is_some());
+    }
+
+    #[test]
+    fn the_kind_is_the_most_telling_one() {
+        let key = "aB3dE5gH7jK9mN2pQ4sT6vW8xY1zaB3dE5gH7jK9";
+        assert_eq!(crate::redact(&format!("X_TOKEN=ghp_{key}")), "X_TOKEN=[redacted: github token]");
+        assert_eq!(crate::redact(&format!("X_TOKEN={key}")), "X_TOKEN=[redacted: token]");
+        assert_eq!(crate::redact("PGPASSWORD=swordfish psql"), "PGPASSWORD=[redacted: password] psql");
     }
 }

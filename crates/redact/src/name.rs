@@ -40,167 +40,52 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     let words = Words::of(name);
     let mut words = words.backwards().skip_while(|word| one_of(word, ADDED));
     let (head, before) = (words.next()?, words.next().unwrap_or_default());
-    let ends = |endings: &[&str]| endings.iter().any(|ending| ends_with(head, ending));
-    if ends(&["password", "passwd", "passphrase", "passwort", "passcode"]) {
+    let ends = |endings: &str| endings.split_ascii_whitespace().any(|ending| ends_with(head, ending));
+    if ends("password passwd passphrase passwort passcode") {
         return Some(Class::Password);
     }
-    if ends(&["pwd", "pass"]) {
+    if ends("pwd pass") {
         // `PWD` is the shell's directory.
-        let own =
-            one_of(head, &["compass", "bypass", "encompass", "surpass", "trespass", "underpass", "cwd"])
-                || name == b"PWD"
-                || head.eq_ignore_ascii_case(b"oldpwd");
+        let own = ends("bypass compass surpass trespass underpass oldpwd") || name == b"PWD";
         return (!own).then_some(Class::Password);
     }
-    if ends(&["secret", "secrets", "credential", "credentials", "creds"]) {
+    if ends("secret secrets credential credentials creds") {
         return Some(Class::Strong("secret"));
     }
-    if ends(&["token"]) {
+    if ends("token") {
         return (!one_of(before, HARMLESS)).then_some(Class::Strong("token"));
     }
-    if ends(KEYS) || (one_of(head, &["key"]) && one_of(before, KEY_KINDS)) {
+    if ends(KEYS) || (one_of(head, "key") && one_of(before, KEY_KINDS)) {
         return Some(Class::Strong("key"));
     }
-    if one_of(head, &["key"]) {
+    if one_of(head, "key") {
         return (!one_of(before, HARMLESS)).then_some(Class::Weak("key"));
     }
-    one_of(head, &["auth"]).then_some(Class::Weak("secret"))
+    one_of(head, "auth").then_some(Class::Weak("secret"))
 }
 
 /// Added to a name without changing what it is: `API_KEY_PROD`, `SECRET_KEY_BASE`.
-const ADDED: &[&str] = &[
-    "value",
-    "val",
-    "string",
-    "text",
-    "plain",
-    "plaintext",
-    "raw",
-    "prod",
-    "production",
-    "dev",
-    "staging",
-    "test",
-    "old",
-    "new",
-    "current",
-    "default",
-    "base",
-    "b64",
-    "base64",
-    "env",
-    "live",
-    "primary",
-    "secondary",
-    "backup",
-    "admin",
-    "root",
-    "",
-];
+const ADDED: &str = "\
+    value val string text plain plaintext raw prod production dev staging test old new current default base \
+    b64 base64 env live primary secondary backup admin root";
 
 /// Keys that are written as one word.
-const KEYS: &[&str] = &[
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "privatekey",
-    "authkey",
-    "masterkey",
-    "signingkey",
-    "encryptionkey",
-    "accountkey",
-    "appkey",
-    "licensekey",
-    "deploykey",
-    "servicekey",
-    "presharedkey",
-];
+const KEYS: &str = "\
+    apikey secretkey accesskey privatekey authkey masterkey signingkey encryptionkey accountkey appkey \
+    licensekey deploykey servicekey presharedkey";
 
 /// What makes a key a secret.
-const KEY_KINDS: &[&str] = &[
-    "api",
-    "secret",
-    "access",
-    "private",
-    "auth",
-    "master",
-    "signing",
-    "encryption",
-    "account",
-    "service",
-    "subscription",
-    "app",
-    "application",
-    "admin",
-    "license",
-    "shared",
-    "client",
-    "consumer",
-    "deploy",
-    "webhook",
-    "hmac",
-    "jwt",
-    "session",
-    "ingest",
-    "ingestion",
-    "write",
-    "preshared",
-    "integration",
-    "developer",
-    "rest",
-];
+const KEY_KINDS: &str = "\
+    api secret access private auth master signing encryption account service subscription app application \
+    admin license shared client consumer deploy webhook hmac jwt session ingest ingestion write preshared \
+    integration developer rest";
 
 /// What makes a key or a token a name for something else.
-const HARMLESS: &[&str] = &[
-    "public",
-    "pub",
-    "publishable",
-    "cache",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
-    "row",
-    "page",
-    "next",
-    "previous",
-    "continuation",
-    "sync",
-    "cancellation",
-    "idempotency",
-    "dedup",
-    "object",
-    "translation",
-    "i18n",
-    "cursor",
-    "message",
-    "commit",
-    "lock",
-    "group",
-    "resume",
-    "start",
-    "author",
-    "hot",
-    "map",
-    "dict",
-    "index",
-    "unique",
-    "composite",
-    "hash",
-    "routing",
-    "issue",
-    "ticket",
-    "project",
-    "host",
-    "react",
-    "design",
-    "bos",
-    "eos",
-    "pad",
-    "mask",
-    "special",
-    "pagination",
-];
+const HARMLESS: &str = "\
+    public pub publishable cache primary foreign sort partition row page next previous continuation sync \
+    cancellation idempotency dedup object translation i18n cursor message commit lock group resume start \
+    author hot map dict index unique composite hash routing issue ticket project host react design bos eos \
+    pad mask special pagination";
 
 /// The words of a name: between `_`, `-` and `.`, and at the humps of `camelCase`. Digits at a word's end go.
 struct Words<'a> {
@@ -238,8 +123,8 @@ impl<'a> Words<'a> {
     }
 }
 
-fn one_of(word: &[u8], list: &[&str]) -> bool {
-    list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+fn one_of(word: &[u8], list: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 fn ends_with(word: &[u8], ending: &str) -> bool {
@@ -286,6 +171,7 @@ mod tests {
             "keyboard",
             "author",
             "bypass",
+            "IFLA_LOCALBYPASS",
             "passed",
             "nextPageToken",
             "cache-key",

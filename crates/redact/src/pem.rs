@@ -11,10 +11,10 @@ pub(crate) fn find_begin(text: &[u8], at: usize) -> Option<Finding> {
     let head = heading(rest, b"-----BEGIN ")?;
     let body = &rest[head..];
     let next = position(body, b"-----BEGIN ").unwrap_or(body.len());
-    let length = match position(&body[..next], b"-----END ") {
-        Some(end) if is_key(&body[..end]) => end + heading(&body[end..], b"-----END ").unwrap_or(0),
-        Some(_) => return None,
-        None => torn(&body[..next]),
+    let end = position(&body[..next], b"-----END ");
+    let length = match (lines(&body[..end.unwrap_or(next)]), end) {
+        (Lines::All(_), Some(end)) => end + heading(&body[end..], b"-----END ").unwrap_or(0),
+        (Lines::All(length) | Lines::Until(length), _) => length,
     };
     let finding = Finding { place: at..at + head + length, kind: "private key", evidence: Evidence::Shape };
     is_key(&body[..length]).then_some(finding)
@@ -27,13 +27,16 @@ pub(crate) fn find_end(text: &[u8], at: usize) -> Option<Finding> {
     if before.ends_with(b"-----BEGIN ") {
         return None;
     }
-    let mut start = before.len();
-    // From the end, line by line, while they are lines of a key.
+    let (mut start, mut at_line) = (before.len(), before.len());
+    // From the end, line by line, while they are lines of a key; empty ones before it are not part of it.
     for line in before.split_inclusive(|byte| *byte == b'\n').rev() {
         if !is_body(line) {
             break;
         }
-        start -= line.len();
+        at_line -= line.len();
+        if run_in(line) > 0 {
+            start = at_line;
+        }
     }
     let place = at - (before.len() - start)..at + length;
     is_key(&before[start..]).then_some(Finding { place, kind: "private key", evidence: Evidence::Shape })
@@ -48,32 +51,33 @@ fn heading(rest: &[u8], start: &[u8]) -> Option<usize> {
     (private && dashes == 5).then_some(start.len() + end + dashes)
 }
 
-/// How far the lines of a key go where no line ends them. A line ends at a newline or at `\n` in escaped text.
-fn torn(body: &[u8]) -> usize {
-    let mut at = 0;
-    let mut solid = 0;
+/// How far the lines of a key go: to the end of what was given, or until another line; in bytes up to the last of the
+/// key's.
+enum Lines {
+    All(usize),
+    Until(usize),
+}
+
+/// Follows the lines of a key. A line ends at a newline, or at `\\n` in escaped text.
+fn lines(body: &[u8]) -> Lines {
+    let (mut at, mut solid) = (0, 0);
     while at < body.len() {
         let rest = &body[at..];
-        let end = rest.iter().position(|byte| *byte == b'\n');
-        let escaped = position(rest, b"\\n");
-        let length = match (end, escaped) {
-            (Some(end), Some(escaped)) => (end + 1).min(escaped + 2),
-            (Some(end), None) => end + 1,
-            (None, Some(escaped)) => escaped + 2,
-            (None, None) => rest.len(),
-        };
-        if !is_body(&rest[..length]) {
-            // The last line may go on with something else: `MIIE…"}`.
-            let run = run(rest);
-            return if run >= 16 { at + run } else { solid };
+        let ends =
+            |(place, byte): (usize, &u8)| *byte == b'\n' || (*byte == b'n' && rest[..place].ends_with(b"\\"));
+        let length = rest.iter().enumerate().position(ends).map_or(rest.len(), |end| end + 1);
+        let line = rest[..length].strip_suffix(b"\\n").unwrap_or(&rest[..length]);
+        // A log may put its own words before each line; 40 are more than a hash that follows a word.
+        if !is_body(line) && run_in(line) <= 40 {
+            return Lines::Until(if run(rest) >= 16 { at + run(rest) } else { solid });
+        }
+        // What follows the key, a quote or an empty line, is not part of it.
+        if let Some(last) = line.iter().rposition(|byte| is_base64(*byte)) {
+            solid = at + last + 1;
         }
         at += length;
-        // What follows the key, such as an empty line, is not part of it.
-        if run_in(&rest[..length]) > 0 {
-            solid = at - rest[..length].iter().rev().take_while(|byte| b"\r\n".contains(byte)).count();
-        }
     }
-    solid
+    Lines::All(solid)
 }
 
 /// A line of a key: base64, empty, or a header; with what tools and languages put around it.

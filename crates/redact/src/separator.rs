@@ -82,7 +82,8 @@ impl Rule {
     fn end(&self, rest: &[u8]) -> Option<usize> {
         let regex = self.regex.get_or_init(|| compile(self.pattern)).as_ref()?;
         let groups = regex.captures(rest)?;
-        Some(groups.get(1).map_or_else(|| groups.get(0).map_or(0, |all| all.end()), |group| group.start()))
+        let group = groups.iter().skip(1).flatten().next().map(|group| group.start());
+        group.or_else(|| groups.get(0).map(|all| all.end()))
     }
 }
 

@@ -7,8 +7,12 @@ use regex::bytes::{Regex, RegexBuilder};
 use crate::value::{self, Setting};
 use crate::{Evidence, Finding, edge};
 
-/// How much text a pattern may look at. Longer secrets are followed to the end of their characters.
-const WINDOW: usize = 2048;
+/// How much text a pattern may look at: the longest header that servers take. Longer secrets are followed to the end of
+/// their characters.
+const WINDOW: usize = 16 << 10;
+
+/// How much text the words around a secret may take, with the secret.
+const WITHIN: usize = 2 << 10;
 
 /// One form of secrets.
 pub(crate) struct Shape {
@@ -107,7 +111,8 @@ impl Shape {
         if matches!(self.start, Start::Edge | Start::Before(_)) && !edge::begins(text, at) {
             return None;
         }
-        let limit = text.len().min(at + WINDOW);
+        let most = if matches!(self.start, Start::Anywhere) { WITHIN } else { WINDOW };
+        let limit = text.len().min(at + most);
         let regex = self.regex.get_or_init(|| compile(self.pattern)).as_ref()?;
         let window = &text[at..limit];
         let found = match regex.captures_len() {

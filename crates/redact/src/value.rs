@@ -16,8 +16,12 @@ pub(crate) enum Setting {
     Loose,
 }
 
+/// How much of a value is judged: more than keys have.
+const JUDGED: usize = 256;
+
 /// Whether this is somebody's password. Any literal is, unless it is known not to be.
 pub(crate) fn is_password(value: &[u8], setting: Setting) -> bool {
+    let value = judged(value);
     let core = trim(value);
     if core.len() < 3 || is_placeholder(value) || is_place(value) || one_of(core, NO_PASSWORDS) {
         return false;
@@ -27,7 +31,8 @@ pub(crate) fn is_password(value: &[u8], setting: Setting) -> bool {
         has(u8::is_ascii_digit) || has(|byte| !byte.is_ascii_alphanumeric() && !b"_-.,:?!".contains(byte));
     match setting {
         Setting::Quoted if has(u8::is_ascii_whitespace) => !is_label(value),
-        Setting::Quoted => !starts_with(value, b"required"),
+        _ if starts_with(value, b"required") => false,
+        Setting::Quoted => true,
         Setting::Given => !value.starts_with(b"("),
         Setting::Line => !is_code(value),
         Setting::Loose => odd && !is_code(value) && (has(u8::is_ascii_alphabetic) || value.len() >= 6),
@@ -36,14 +41,21 @@ pub(crate) fn is_password(value: &[u8], setting: Setting) -> bool {
 
 /// Whether this is a key or a token, behind a name that says so.
 pub(crate) fn is_token(value: &[u8], setting: Setting) -> bool {
+    let value = judged(value);
     let short = setting != Setting::Loose && value.len() < 24 && entropy::mixed(value);
     could_be_token(value) && (entropy::uuid(value) || entropy::random(value) || short)
 }
 
 /// Whether this is a key or a token, behind a name that may mean something else.
 pub(crate) fn is_surely_token(value: &[u8], setting: Setting) -> bool {
+    let value = judged(value);
     let given = setting == Setting::Given && entropy::random(value) && !entropy::uuid(value);
     could_be_token(value) && (given || (entropy::surely_random(value) && !entropy::hexadecimal(value)))
+}
+
+/// The part of a value that is judged: its beginning.
+fn judged(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(JUDGED)]
 }
 
 fn could_be_token(value: &[u8]) -> bool {
@@ -59,10 +71,11 @@ fn could_be_token(value: &[u8]) -> bool {
 
 /// Whether this stands where a secret goes: `<token>`, `${TOKEN}`, `xxxx`, and what was redacted before.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
-    let filler = |byte: &u8| b"xX*.-_#? ".contains(byte) || !byte.is_ascii();
+    let filler =
+        |text: &str| text.chars().all(|letter| "xX*.-_#? \u{2022}\u{25cf}\u{2026}\u{b7}".contains(letter));
     let variable =
         |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_:.".contains(byte));
-    value.iter().all(filler)
+    std::str::from_utf8(value).is_ok_and(filler)
         || value.starts_with(b"<")
         || value.starts_with(b"{")
         || (value.starts_with(b"[") && value.ends_with(b"]"))
@@ -78,6 +91,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
 
 /// Whether a value of a provider's shape is one for show: `AKIA…EXAMPLE`, `ghp_xxxxxxxx`.
 pub(crate) fn is_sample(value: &[u8]) -> bool {
+    let value = judged(value);
     let tail = &value[value.len() / 3..];
     SAMPLES.iter().any(|word| contains(value, word.as_bytes()))
         || (tail.len() > 7 && entropy::bits(tail) < 1.6)
@@ -129,142 +143,16 @@ const STANDINS: &[&str] = &[
 ];
 
 /// Types, answers and messages that stand behind the name of a password.
-const NO_PASSWORDS: &[&str] = &[
-    "password",
-    "passwort",
-    "passwd",
-    "passphrase",
-    "pass",
-    "pwd",
-    "string",
-    "str",
-    "text",
-    "varchar",
-    "char",
-    "bytes",
-    "int",
-    "integer",
-    "number",
-    "boolean",
-    "bool",
-    "object",
-    "array",
-    "any",
-    "unknown",
-    "never",
-    "void",
-    "type",
-    "true",
-    "false",
-    "null",
-    "none",
-    "nil",
-    "undefined",
-    "required",
-    "optional",
-    "hidden",
-    "empty",
-    "missing",
-    "invalid",
-    "incorrect",
-    "wrong",
-    "unset",
-    "set",
-    "secret",
-    "token",
-    "value",
-    "input",
-    "prompt",
-    "stdin",
-    "file",
-    "env",
-    "yes",
-    "off",
-    "disabled",
-    "enabled",
-    "default",
-    "and",
-    "the",
-    "for",
-    "with",
-    "not",
-    "that",
-    "this",
-    "from",
-    "your",
-    "flag",
-    "option",
-    "argument",
-    "when",
-    "then",
-    "instead",
-    "via",
-    "has",
-    "was",
-    "are",
-    "must",
-    "should",
-    "will",
-    "can",
-    "may",
-    "auth",
-    "authentication",
-    "authenticated",
-    "failed",
-    "accepted",
-    "changed",
-    "updated",
-    "reset",
-    "expired",
-    "hash",
-    "hashed",
-    "encrypted",
-    "bcrypt",
-    "scrypt",
-    "argon2",
-    "argon2id",
-    "sha256",
-    "sha512",
-    "md5",
-    "utf8",
-    "base64",
-    "self",
-    "user",
-    "username",
-    "sensitive",
-    "masked",
-    "omitted",
-    "field",
-    "schema",
-    "models",
-    "request",
-    "response",
-    "contraseña",
-    "passord",
-    "kennwort",
-    "unchanged",
-    "inherit",
-    "plain",
-    "plaintext",
-    "login",
-    "email",
-    "here",
-    "only",
-    "manager",
-    "policy",
-    "prompts",
-    "if",
-    "or",
-    "is",
-    "to",
-    "in",
-    "on",
-    "as",
-    "it",
-    "no",
-    "an",
-    "of",
-];
+const NO_PASSWORDS: &str = "\
+    u8 u16 u32 u64 i32 i64 usize int32 int64 uint32 password passwort passwd passphrase pass pwd string str text varchar char bytes int integer number \
+    boolean bool object array any unknown never void type true false null none nil undefined required \
+    optional hidden empty missing invalid incorrect wrong unset set secret token value input prompt stdin \
+    file env yes off disabled enabled default and the for with not that this from your flag option argument \
+    when then instead via has was are must should will can may auth authentication authenticated failed \
+    accepted changed updated reset expired hash hashed encrypted bcrypt scrypt argon2 argon2id sha256 sha512 \
+    md5 utf8 base64 self user username sensitive masked omitted field schema models request response \
+    contraseña passord kennwort unchanged inherit plain plaintext login email here only manager policy \
+    prompts if or is to in on as it no an of";
 
 /// A path or an address: where something is, not what it is.
 fn is_place(value: &[u8]) -> bool {
@@ -278,15 +166,15 @@ fn is_label(value: &[u8]) -> bool {
     let plain =
         |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii() || b" ,.:;!?'()-\"\\/\n".contains(byte);
     let words = || value.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty());
-    let told =
-        words().any(|word| one_of(word, NO_PASSWORDS) || one_of(word, &["enter", "please", "characters"]));
+    let told = words().any(|word| one_of(word, NO_PASSWORDS) || one_of(word, "enter please characters"));
     let shaped = value.first().is_some_and(u8::is_ascii_uppercase)
         || value.last().is_some_and(|b| b".:!?".contains(b));
     told || (shaped && value.iter().all(plain))
 }
 
-/// An expression: a call, an index, a path of names, or a name with a hump.
+/// An expression: a call, an index, a path of names, a name with a hump, a number of C.
 fn is_code(value: &[u8]) -> bool {
+    let number = value.starts_with(b"0x") || value.starts_with(b"_");
     let name = |part: &[u8]| {
         part.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
             && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
@@ -294,7 +182,8 @@ fn is_code(value: &[u8]) -> bool {
     let path = contains(value, b".") && value.split(|byte| *byte == b'.').all(name);
     let letters = value.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     let hump = value.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    path || (letters && (hump || contains(value, b"_")))
+    path || number
+        || (letters && (hump || contains(value, b"_")))
         || value.iter().any(|byte| b"()[]{}".contains(byte))
         || contains(value, b"::")
         || contains(value, b"->")
@@ -310,8 +199,8 @@ fn trim(value: &[u8]) -> &[u8] {
     &value[start..value.len() - end]
 }
 
-fn one_of(value: &[u8], list: &[&str]) -> bool {
-    list.iter().any(|known| value.eq_ignore_ascii_case(known.as_bytes()))
+fn one_of(value: &[u8], list: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| value.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 fn starts_with(value: &[u8], start: &[u8]) -> bool {

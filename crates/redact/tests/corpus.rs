@@ -102,7 +102,9 @@ fn all_lines_in_one_text_are_redacted_as_each_alone() {
     let text = mixed.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n\n$ next\n\n");
     let expected = mixed.iter().map(|line| redact(line)).collect::<Vec<_>>().join("\n\n$ next\n\n");
     let clean = redact(&text);
-    let different = clean.lines().zip(expected.lines()).find(|(is, should)| is != should);
-    assert_eq!(different, None);
-    assert_eq!(clean.len(), expected.len());
+    let same = clean.lines().zip(expected.lines()).take_while(|(is, should)| is == should).count();
+    let around = |text: &str| {
+        text.lines().skip(same.saturating_sub(8)).take(10).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(clean == expected, "{:#?}\nshould be {:#?}", around(&clean), around(&expected));
 }

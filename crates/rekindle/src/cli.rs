@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, explain, hook, man, map, name, note, pause, repair, scan, settle, show, status,
-    statusline, task, undo, unpause, up, vault,
+    branches, completions, explain, hook, init, man, map, name, note, pause, repair, scan, settle, show,
+    status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -37,12 +37,14 @@ pub(crate) enum Command {
     Show(show::Args),
     Undo(undo::Args),
     Vault(vault::Args),
+    Init(init::Args),
+    Uninstall(uninstall::Args),
     #[command(hide = true)]
     Hook(hook::Args),
     #[command(hide = true)]
-    Statusline(statusline::Args),
-    #[command(hide = true)]
     Settle(settle::Args),
+    #[command(hide = true)]
+    Statusline(statusline::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -8,7 +8,7 @@ use agents::SessionId;
 use doctor::{Clinic, Surroundings, Target, TargetError};
 use jiff::tz::TimeZone;
 use mux::Listing;
-use settle::{Account, Settler};
+use settle::{Account, Desktop, Settler};
 use state::config::Config;
 use state::refuge::Refuge;
 use state::seal::Key;
@@ -64,14 +64,25 @@ impl Context {
             context_limit: self.config.recovery.inject_limit as usize,
             zone: TimeZone::system(),
             sockets: BTreeSet::new(),
+            log: self.config.log.enabled,
         })
+    }
+
+    /// A variable that names a place; an empty one counts as unset.
+    pub(crate) fn place(name: &str) -> Option<PathBuf> {
+        std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The folders of `PATH`.
+    pub(crate) fn search_path() -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
     }
 
     /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
     pub(crate) fn sockets(&self) -> BTreeSet<PathBuf> {
-        let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let base = given("TMUX_TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let here = given("TMUX").and_then(|tmux| settle::socket_of(tmux.to_str()?));
+        let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        let here = Context::place("TMUX").and_then(|tmux| settle::socket_of(tmux.to_str()?));
         mux::sockets(&base).into_iter().chain(here).collect()
     }
 
@@ -128,4 +139,13 @@ impl Context {
 pub(crate) fn refuge(state: &Path) -> Refuge {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     Refuge::of(state, runtime.as_deref(), &std::env::temp_dir())
+}
+
+/// How a person is called, where there is a desktop.
+pub(crate) fn desktop() -> Desktop {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if set("DISPLAY") || set("WAYLAND_DISPLAY") || set("DBUS_SESSION_BUS_ADDRESS") {
+        return Desktop::Program("notify-send".into());
+    }
+    Desktop::None
 }

@@ -1,10 +1,12 @@
 //! A look at everything before something is shown: settled where that is possible, else as it is.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agents::SessionId;
 use doctor::is_pane;
 use jiff::Timestamp;
+use settle::alarm::AlarmKind;
 use settle::view::{AgentView, Sources, View};
 use settle::{Settled, Settler};
 use state::lock::LockError;
@@ -37,7 +39,7 @@ impl Survey {
             Some(_) => (settler.look(now)?, None),
             None => match settler.settle(now, PATIENCE) {
                 Ok(settled) => {
-                    follow_up(context, &settler, &settled);
+                    follow_up(&settler, &settled);
                     (settled, None)
                 }
                 Err(settle::Error::Lock(LockError::Held { .. })) => {
@@ -52,7 +54,14 @@ impl Survey {
             newest: &settle::newest_transcript,
             now,
         };
-        let view = View::of(&sources);
+        let mut view = View::of(&sources);
+        for alarm in &settled.alarms {
+            let stuck = matches!(alarm.kind, AlarmKind::NotSaving | AlarmKind::Stalled);
+            let theirs =
+                |agent: &&mut AgentView| alarm.session.as_ref().is_some_and(|session| agent.is(session));
+            view.agents.iter_mut().filter(|_| stuck).filter(theirs).for_each(|agent| agent.stalled = true);
+        }
+        view.order();
         Ok(Survey { settled, view, pause, stale, now })
     }
 
@@ -95,13 +104,21 @@ impl Survey {
     }
 }
 
-/// Events of turns that ended were taken from the settle that a hook has started: the vault still waits for them. And
-/// a hook that came meanwhile has started none.
-pub(crate) fn follow_up(context: &Context, settler: &Settler, settled: &Settled) {
-    if !settled.turned.is_empty() || settler.has_news() {
-        // Whoever cannot start it now leaves it to the next hook or command.
-        let _ = crate::hot::start_settle(&context.clinic.state, &settled.turned);
+/// What was settled here is missing to the settle that a hook has started: the vault, the status lines and the alarms
+/// still wait for it. And a hook that came meanwhile has started none.
+pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
+    if settled.events == 0 && !settler.has_news() {
+        return;
     }
+    let Ok(program) = std::env::current_exe() else { return };
+    // Whoever cannot start it now leaves it to the next hook or command.
+    let _ = Command::new(program)
+        .args(["settle", "--detached"])
+        .args(settled.turned.iter().flat_map(|session| ["--again", session.as_str()]))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
 }
 
 fn unseen(session: &SessionId) -> Failure {

@@ -50,7 +50,9 @@ fn start_of(entry: &Entry, world: &World) -> Option<u64> {
 
 fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, now: Timestamp) {
     let registered = &entry.registered;
-    let tty = world.proc(registered.pid, start).and_then(|process| process.tty.clone());
+    let process = world.proc(registered.pid, start);
+    let tty = process.and_then(|process| process.tty.clone());
+    let env = process.map(|process| crate::fold::environment(&process.launch)).unwrap_or_default();
     let cwd = registered.cwd.clone().map(std::path::PathBuf::from);
     let domain = world.pid_domain.as_deref().and_then(|domain| domain.split_once(':')?.1.split_once(':'));
     record.runs.push(Run {
@@ -62,7 +64,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         claude_version: registered.version.clone(),
         argv: None,
         cwd: cwd.clone(),
-        env: BTreeMap::new(),
+        env,
         pid: registered.pid,
         proc_start: start,
         tty,

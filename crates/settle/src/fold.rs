@@ -22,6 +22,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         record.cwd = heard.cwd.clone().or(record.cwd.take());
         record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
         record.model = heard.model.clone().or(record.model.take());
+        record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
         if record.project_dir.is_none() {
             record.project_dir.clone_from(&heard.cwd);
         }
@@ -49,10 +50,14 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         What::End { reason } => end(record, heard, reason.as_deref(), late, &mut notes),
         _ if late => {}
         What::Prompt | What::PreCompact => doing(record, Doing::Busy, heard.at),
-        What::Stop => doing(record, Doing::Idle, heard.at),
+        What::Stop => {
+            doing(record, Doing::Idle, heard.at);
+            record.last_error = None;
+        }
         What::StopFailure { why } => {
             doing(record, Doing::Idle, heard.at);
             let why = why.clone().unwrap_or_else(|| "unknown".to_owned());
+            record.last_error = Some(why.clone());
             notes.push(note(heard.at, "turn_failed", &record.session_id).with("why", why));
         }
         // `idle_prompt` reminds of a turn that has ended; older agents say the same in words only.
@@ -187,9 +192,10 @@ fn split_domain(domain: &str) -> Option<(String, String)> {
 }
 
 /// Never a value that redaction would touch: of such a variable only the name.
-fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
+pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
     let kept = |(name, value): &(String, String)| {
-        let value = if redact::holds_secret(value) { String::new() } else { value.clone() };
+        let named = format!("{name}={value}");
+        let value = if redact::holds_secret(&named) { String::new() } else { value.clone() };
         (name.clone(), value)
     };
     variables.iter().map(kept).collect()

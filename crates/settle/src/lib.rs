@@ -4,6 +4,7 @@
 //! [`Settler`] acts.
 
 mod adopt;
+pub mod alarm;
 mod bind;
 mod complete;
 mod derive;
@@ -11,15 +12,21 @@ mod ending;
 mod fold;
 mod follow;
 mod foreign;
+mod git;
 mod heard;
+mod history;
 mod newest;
 mod note;
+mod notify;
+mod prepare;
 mod rest;
 mod settle;
 mod spools;
+pub mod talk_log;
 mod vaulting;
 mod verdict;
 pub mod view;
+mod watch;
 mod world;
 
 pub use bind::{Binding, binding, owners};
@@ -27,9 +34,12 @@ pub use complete::Account;
 pub use ending::ending;
 pub use foreign::is_foreign;
 pub use heard::{Heard, What};
+pub use history::HistoryError;
 pub use newest::newest_transcript;
+pub use notify::Desktop;
 pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
+pub use watch::Watched;
 pub use world::{Entry, Life, Proc, World, socket_of};

@@ -15,12 +15,13 @@ use state::StateDir;
 use state::durable;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
-use state::record::{self, Held, RecordError, SessionRecord, Status};
+use state::record::{self, Activity, Doing, Held, RecordError, SessionRecord, Status};
 use state::refuge::Refuge;
 use state::seal::Key;
 use state::spool;
 use transcript::Ending;
 
+use crate::alarm::{self, Alarm};
 use crate::complete::{Account, complete_names, complete_run, complete_talk, first_line};
 use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
@@ -28,7 +29,7 @@ use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, fold, follow, foreign, verdict};
+use crate::{adopt, bind, fold, follow, foreign, talk_log, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -51,6 +52,8 @@ pub struct Settler {
     pub zone: TimeZone,
     /// tmux servers to look at besides those that conversations are on: for people who ask about any pane.
     pub sockets: BTreeSet<PathBuf>,
+    /// Whether each conversation is logged in its project.
+    pub log: bool,
 }
 
 /// Why nothing was settled.
@@ -85,12 +88,15 @@ pub struct Settled {
     pub events: usize,
     /// Conversations whose turn ended, or that ended: the vault should take them now.
     pub turned: BTreeSet<SessionId>,
+    /// What is going wrong.
+    pub alarms: Vec<Alarm>,
     /// Every record as it now is.
     pub records: BTreeMap<SessionId, SessionRecord>,
     /// The machine as it was found.
     pub world: World,
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
+    logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
 }
 
 /// The lock that settling works under.
@@ -168,8 +174,10 @@ impl Settler {
         for spooled in &spools {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
-        let world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
+        let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
+        // Agents without hooks may live on servers that no record has named before.
+        world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
@@ -180,6 +188,7 @@ impl Settler {
             }
         }
         self.tell(&notes)?;
+        self.log(&records, &endings, &mut settled);
         for (id, record) in &records {
             if before.get(id) == Some(record) {
                 continue;
@@ -197,9 +206,35 @@ impl Settler {
         spools::remember(&self.state, &spools)?;
         self.derive(&records, &world, &endings, now)?;
         self.tag(&records, &world, &mut settled.troubles);
+        settled.alarms = self.alarms(&records, &world, now);
         settled.records = records;
         settled.world = world;
         Ok(settled)
+    }
+
+    fn alarms(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        world: &World,
+        now: Timestamp,
+    ) -> Vec<Alarm> {
+        let busy = records.values().filter(|record| {
+            record.status == Status::Active
+                && record.activity.is_some_and(|activity| activity.state == Doing::Busy)
+        });
+        let growth = busy
+            .filter_map(|record| {
+                Some((record.session_id.clone(), alarm::growth(record.transcript_path.as_deref()?)))
+            })
+            .collect();
+        let mut alarms = alarm::of_agents(records, world, &growth, now);
+        let places = std::iter::once(self.state.path()).chain(self.configs.iter().map(ConfigDir::path));
+        let mut full: Vec<Alarm> =
+            places.filter_map(|path| alarm::of_space(path, alarm::space(path)?)).collect();
+        // One file system mostly holds all of them.
+        full.truncate(1);
+        alarms.extend(full);
+        alarms
     }
 
     /// The configuration directories that are known here, and those that active conversations are in: a settle that an
@@ -284,6 +319,9 @@ impl Settler {
         let record =
             records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
         for (at, read) in events.into_iter().enumerate() {
+            if self.log {
+                settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
+            }
             let heard = Heard::of(read);
             if at == 0 && folded == 0 && record.runs.is_empty() {
                 record.created = heard.at;
@@ -313,9 +351,10 @@ impl Settler {
     ) -> HashMap<SessionId, Ending> {
         let mut endings = HashMap::new();
         for (id, record) in records.iter_mut() {
-            if !settled.touched.contains(id)
-                && record.runs.last().is_none_or(|run| run.claude_version.is_some())
-            {
+            let busy = record.activity.filter(|activity| activity.state == Doing::Busy);
+            let version_known = record.run().is_none_or(|run| run.claude_version.is_some());
+            let unsettled = record.status == Status::Active && (busy.is_some() || !version_known);
+            if !settled.touched.contains(id) && !unsettled {
                 continue;
             }
             let talk = record.transcript_path.as_deref().and_then(ending);
@@ -327,6 +366,13 @@ impl Settler {
                 record.context_used = Some(used);
             }
             if let Some(talk) = talk {
+                let newest = talk.newest_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+                if talk.interrupted
+                    && let (Some(busy), Some(newest)) = (busy, newest)
+                    && newest >= busy.since
+                {
+                    record.activity = Some(Activity { state: Doing::Idle, since: newest });
+                }
                 if let Some(summary) = complete_talk(record, &talk) {
                     let path = self.summaries().join(format!("{}.txt", record.short_id));
                     // Derived: what cannot be written now is written at the next turn.
@@ -386,6 +432,20 @@ impl Settler {
         Ok(())
     }
 
+    fn log(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        endings: &HashMap<SessionId, Ending>,
+        settled: &mut Settled,
+    ) {
+        for (id, events) in std::mem::take(&mut settled.logged) {
+            let Some(record) = records.get(&id) else { continue };
+            if let Err(error) = talk_log::write(record, &events, endings.get(&id), &self.zone) {
+                settled.troubles.push(format!("cannot {error}: {}", error.source));
+            }
+        }
+    }
+
     fn summaries(&self) -> PathBuf {
         self.state.instances().join("summaries")
     }
@@ -401,7 +461,10 @@ impl Settler {
         let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
         let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
         let owners = bind::owners(records.values(), world);
-        let panes = map::map(records.values(), &owners, &self.summaries(), since);
+        let log = |record: &SessionRecord| {
+            talk_log::path(record, &self.zone).filter(|log| self.log && log.exists())
+        };
+        let panes = map::map(records.values(), &owners, &self.summaries(), since, log);
         derive::write(&folder.join("pane-session-map.json"), &pretty(&panes))?;
         derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values())))?;
         for id in endings.keys() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agents::claude::chain::tty_name;
 use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
-use agents::claude::{ConfigDir, process};
+use agents::claude::{ConfigDir, launch_variables, process};
 use mux::{Listing, Pane, Server};
 use state::record::{Run, TmuxPlace};
 
@@ -37,6 +37,8 @@ pub struct Proc {
     pub agent: bool,
     /// Where it works; only looked up for agents.
     pub cwd: Option<String>,
+    /// The variables that a restart would need; only looked up for agents.
+    pub launch: Vec<(String, String)>,
     /// The variables that an agent sets for its children and that stop a child from saving anything.
     pub child_variables: Vec<String>,
     /// The conversations that its arguments name; only looked up for agents.
@@ -103,16 +105,29 @@ impl World {
             .then(|| table.all().iter().map(|process| (process.pid, proc_of(process, &places))).collect());
         let theirs = processes.iter().flat_map(HashMap::values).filter_map(|process| process.socket.clone());
         let sockets: BTreeSet<PathBuf> = sockets.iter().cloned().chain(theirs).collect();
-        World {
+        let mut world = World {
             boot_id: read("/proc/sys/kernel/random/boot_id"),
             pid_domain: process::pid_domain(),
             processes,
             registry,
-            servers: sockets
-                .iter()
-                .map(|socket| (socket.clone(), mux::list(socket, TMUX_DEADLINE)))
-                .collect(),
+            servers: Vec::new(),
+        };
+        world.ask(&sockets);
+        world
+    }
+
+    /// Asks further servers; those that were asked before are not asked again.
+    pub fn ask(&mut self, sockets: &BTreeSet<PathBuf>) {
+        for socket in sockets {
+            if !self.servers.iter().any(|(asked, _)| asked == socket) {
+                self.servers.push((socket.clone(), mux::list(socket, TMUX_DEADLINE)));
+            }
         }
+    }
+
+    /// Looks at the processes alone.
+    pub fn processes() -> World {
+        World::look(&[], &BTreeSet::new())
     }
 
     /// Whether the process of a run lives.
@@ -232,7 +247,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
     if !process.is_agent() {
         return seen;
     }
-    // An agent's own variables, of which these two keep a child from saving its transcript (FACTS).
+    // What an agent sets for its children: a child that inherits these may save nothing.
     let environment = process.environment().unwrap_or_default();
     let value =
         |name: &str| environment.iter().find(|(variable, _)| variable == name).map(|(_, value)| value);
@@ -245,6 +260,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
         cwd: process.cwd(),
         child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),
         named: process.named_sessions().map(str::to_owned).collect(),
+        launch: launch_variables(environment.iter().cloned()),
         config: config.cloned(),
         socket: config.and_then(|_| socket()),
         ..seen

@@ -175,6 +175,23 @@ pub fn remove_tree(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Removes a folder if nothing is in it; whether it went.
+pub fn remove_empty_dir(path: &Path) -> Result<bool, Error> {
+    match fs::remove_dir(path) {
+        Ok(()) => sync_dir(folder_of(path)).map(|()| true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+            Ok(false)
+        }
+        Err(error) => Err(Error::new("remove", path, error)),
+    }
+}
+
+/// Makes a symbolic link; what stands there already stays and is an error.
+pub fn symlink(target: &Path, path: &Path) -> Result<(), Error> {
+    std::os::unix::fs::symlink(target, path).map_err(at("link", path))?;
+    sync_dir(folder_of(path))
+}
+
 /// Moves a file or folder within a file system and syncs both folders.
 pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(at("move", from))?;

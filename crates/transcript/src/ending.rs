@@ -41,6 +41,10 @@ pub struct Ending {
     pub context_tokens: Option<u64>,
     /// Whether the last thing in it is the user's own `/exit`.
     pub exited: bool,
+    /// Whether the last row calls a tool that has not answered yet.
+    pub open_call: bool,
+    /// Whether the user broke the last turn off: no event tells that.
+    pub interrupted: bool,
     /// When the newest row was written, in milliseconds since 1970.
     pub newest_ms: Option<i64>,
 }
@@ -83,11 +87,19 @@ impl Ending {
         self.cwd = text("cwd").or(self.cwd.take());
         let at_ms = row["timestamp"].as_str().and_then(crate::time_ms);
         self.newest_ms = at_ms.max(self.newest_ms);
-        let said = Said { uuid: text("uuid"), offset, at_ms, text: spoken(&row["message"]["content"]) };
+        let content = &row["message"]["content"];
+        let has = |kind: &str| {
+            content.as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))
+        };
+        if row["type"] != "system" {
+            self.open_call = has("tool_use");
+        }
+        let said = Said { uuid: text("uuid"), offset, at_ms, text: spoken(content) };
         match row["type"].as_str() {
             Some("assistant") => self.reply(row, said),
             Some("user") if row["isCompactSummary"] == true => self.summary = Some(said.text),
             Some("user") => {
+                self.interrupted = said.text.trim_start().starts_with("[Request interrupted");
                 // The agent writes what was typed as a row of its own, its answer as another.
                 self.exited = said.text.contains("<command-name>/exit</command-name>")
                     || (self.exited && said.text.starts_with("<local-command-"));
@@ -102,6 +114,7 @@ impl Ending {
 
     fn reply(&mut self, row: &Value, said: Said) {
         self.exited = false;
+        self.interrupted = false;
         let message = &row["message"];
         // Errors of the API come as replies of a model that does not exist.
         if let Some(model) = message["model"].as_str().filter(|model| !model.starts_with('<')) {
@@ -183,6 +196,9 @@ mod tests {
         assert_eq!((ending.model.as_deref(), ending.context_tokens), (Some("m1"), Some(13)));
         assert_eq!((ending.version.as_deref(), ending.cwd.as_deref()), (Some("2.1.2"), Some("/a")));
         assert!(!ending.exited);
+        assert!(!ending.open_call, "the tool has answered");
+        let calling = ROWS.rsplit_once("{").unwrap().0.rsplit_once("{\"type\":\"user\"").unwrap().0;
+        assert!(Ending::of(calling.as_bytes(), 0).open_call);
     }
 
     #[test]

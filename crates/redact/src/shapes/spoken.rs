@@ -27,13 +27,13 @@ pub(super) static SHAPES: [Shape; 12] = [
         "password",
         Judge::Password,
         &["mysql", "mariadb"],
-        r#"(?:mysql|mariadb)(?:dump|admin|import|sh)?[ \t][^\n|;]{0,300}?[ \t]?-p\\{0,3}["\']?([^\s"\'`\\]+)"#,
+        r#"(?:mysql|mariadb)(?:dump|admin|import|sh)?[ \t](?:[^\n|;]{0,300}?[ \t])?-p\\{0,3}["\']?([^\s"\'`\\]+)"#,
     ),
     within(
         "password",
         Judge::Password,
         &["redis-cli"],
-        r#"redis-cli[ \t][^\n|;]{0,200}?[ \t]?-a[ \t]+\\{0,3}["\']?([^\s"\'`\\]+)"#,
+        r#"redis-cli[ \t](?:[^\n|;]{0,200}?[ \t])?-a[ \t]+\\{0,3}["\']?([^\s"\'`\\]+)"#,
     ),
     within(
         "password",

@@ -4,6 +4,7 @@ pub(crate) mod branches;
 pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod map;
 pub(crate) mod name;
@@ -17,6 +18,7 @@ pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod task;
 pub(crate) mod undo;
+pub(crate) mod uninstall;
 pub(crate) mod unpause;
 pub(crate) mod up;
 pub(crate) mod vault;
@@ -31,10 +33,13 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         return status::run(&Context::load()?, &status::Args::default());
     };
     match command {
+        // Answered before the command line is built, but for its help.
+        Command::Hook(_) => Ok(Exit::Done),
+        Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-        // Both are answered before the command line is built, but for their help.
-        Command::Hook(_) | Command::Statusline(_) => Ok(Exit::Done),
+        Command::Init(args) => init::run(&Context::load()?, &args),
+        Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Status(args) => status::run(&Context::load()?, &args),
         Command::Map(args) => map::run(&Context::load()?, &args),

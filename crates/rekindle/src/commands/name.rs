@@ -72,7 +72,7 @@ pub(super) fn give(
 ) -> Result<Exit, Failure> {
     let session = recorded(context, &words.target)?;
     let settler = context.settler()?;
-    let record = changed(context, &settler, &session, change)?;
+    let record = changed(&settler, &session, change)?;
     let now = if what == "name" { &record.name } else { &record.task };
     let mut out = Out::new();
     if words.json {
@@ -86,14 +86,13 @@ pub(super) fn give(
 }
 
 fn changed(
-    context: &Context,
     settler: &Settler,
     session: &SessionId,
     change: impl FnOnce(&mut SessionRecord),
 ) -> Result<SessionRecord, Failure> {
     let settled = settler.change(session, Timestamp::now(), PATIENCE, change)?;
     if let Some(settled) = &settled {
-        follow_up(context, settler, settled);
+        follow_up(settler, settled);
     }
     settled.and_then(|mut settled| settled.records.remove(session)).ok_or_else(|| {
         Failure::new(Exit::Failed, format!("nothing is on record about {session}"))

@@ -4,11 +4,11 @@ use std::time::Duration;
 use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::json;
-use settle::{Settled, Settler, Vaulted};
+use settle::{Settled, Settler, Vaulted, Watched};
 use state::lock::LockError;
 use state::refuge;
 
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
 
@@ -18,14 +18,14 @@ use crate::output::{Out, count, say};
     after_help = "Example: rekindle settle\n\nHooks and status lines start it by themselves; commands that show something run it first."
 )]
 pub(crate) struct Args {
-    /// Leave the terminal and say nothing: how hooks start it
-    #[arg(long, hide = true)]
+    /// Leave the terminal and say nothing: how status lines start it
+    #[arg(long, hide = true, conflicts_with = "json")]
     detached: bool,
     /// Look at this conversation's transcript again
     #[arg(long, hide = true, value_name = "ID")]
     again: Vec<SessionId>,
     /// Print one JSON object
-    #[arg(long, conflicts_with = "detached")]
+    #[arg(long)]
     json: bool,
 }
 
@@ -34,8 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
-        // Away from the agent's terminal: the hang-up that ends the agent must not end the one who writes it down.
-        let _ = rustix::process::setsid();
         return detached(args.again.iter().cloned().collect());
     }
     let context = Context::load()?;
@@ -47,25 +45,36 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         let touched: Vec<&str> = settled.touched.iter().map(|id| id.as_str()).collect();
         out.json(json!({"events": settled.events, "sessions": touched, "troubles": settled.troubles,
-            "mirrored": vaulted}));
+            "alarms": settled.alarms, "mirrored": vaulted}));
     } else {
         let events = count(settled.events as u64, "event", "events");
         let sessions = count(settled.touched.len() as u64, "conversation", "conversations");
         out.line(&format!("settled {events} of {sessions}"));
+        for alarm in &settled.alarms {
+            out.line(&format!("alarm: {}", alarm.text));
+        }
     }
     out.finish()
 }
 
-/// Settles everything and mirrors what has turned; whether it did mirror.
+/// Settles everything, mirrors what has turned, and prepares what follows; whether it did mirror.
 pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
     let settler = context.settler()?;
     let settled = settler.settle(Timestamp::now(), PATIENCE)?;
     let vaulted = mirror(context, &settler, &settled.turned)?;
+    settler.prepare(&settled, Timestamp::now())?;
+    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
+    if context.config.state.git {
+        settler.commit_state(&commit_words(&settled))?;
+    }
     Ok((settled, vaulted))
 }
 
-/// Settles until there is no news. What goes wrong goes into the log: nobody is watching.
-fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
+/// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
+/// writes it down. What goes wrong goes into the log: nobody is watching.
+pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
+    let _ = rustix::process::setsid();
+    let _ = std::env::set_current_dir("/");
     let context = Context::load()?;
     if state::pause::read(&context.clinic.state).is_some() {
         return Ok(Exit::Done);
@@ -97,6 +106,14 @@ fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
         for trouble in &settled.troubles {
             log(trouble);
         }
+        let now = Timestamp::now();
+        let after = [
+            settler.prepare(&settled, now).map_err(Failure::from),
+            settler.tell_alarms(&settled.alarms, &context::desktop(), now).map_err(Failure::from),
+        ];
+        for failure in after.into_iter().filter_map(Result::err) {
+            log(failure.message());
+        }
         let looked_again = std::mem::replace(&mut again, settled.turned.clone());
         if !again.is_empty() {
             settle::wait_for_rest(&settled.records, &again);
@@ -104,10 +121,21 @@ fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
         if let Err(failure) = mirror(&context, &settler, &looked_again.union(&again).cloned().collect()) {
             log(failure.message());
         }
-        if again.is_empty() && !settler.has_news() {
+        if context.config.state.git
+            && let Err(error) = settler.commit_state(&commit_words(&settled))
+        {
+            log(Failure::from(error).message());
+        }
+        if again.is_empty() && !settler.has_news() && settler.watch(&settled) == Watched::Nothing {
             return Ok(Exit::Done);
         }
     }
+}
+
+fn commit_words(settled: &Settled) -> String {
+    let names: Vec<&str> = settled.touched.iter().map(|id| id.short()).take(5).collect();
+    let more = if settled.touched.len() > names.len() { ", …" } else { "" };
+    format!("settle {}{more}", names.join(", "))
 }
 
 /// Brings the vault up to date for conversations whose turn ended; whether it did.

@@ -1,6 +1,5 @@
 //! `rekindle hook EVENT`: writes down what an agent says about itself, and goes.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -29,13 +28,17 @@ struct Named<'a> {
 pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     let places = Places::new();
     let bytes = super::input();
+    // A plugin's hook beside the same one in the settings: one of the two is enough.
+    if arguments.iter().any(|word| word == "--plugin") && wiring::is_wired(&places.state, &places.claude) {
+        return ExitCode::SUCCESS;
+    }
     let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
     let state = StateDir::open(&places.state);
     if let Err(why) = keep(&places, state.as_ref(), asked, &bytes) {
         places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?")));
     }
     if let Ok(state) = &state
-        && let Err(error) = super::start_settle(state, &BTreeSet::new())
+        && let Err(error) = super::start_settle(state)
     {
         places.log(Some(state), &format!("hook {}: cannot start settle: {error}", asked.unwrap_or("?")));
     }

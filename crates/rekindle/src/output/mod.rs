@@ -1,9 +1,11 @@
 //! How things are shown: one writer, one table, one kind of JSON, one progress bar.
 
+mod ask;
 mod bar;
 mod table;
 mod words;
 
+pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
 pub(crate) use table::{Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line};
@@ -40,6 +42,15 @@ impl Out {
     pub(crate) fn line(&mut self, text: &str) {
         self.bytes(text.as_bytes());
         self.bytes(b"\n");
+    }
+
+    /// Shows what was written so far, before words or a question follow it.
+    pub(crate) fn flush(&mut self) {
+        if self.failed.is_none()
+            && let Err(error) = self.to.flush()
+        {
+            self.failed = Some(error);
+        }
     }
 
     /// Whether anybody still listens.

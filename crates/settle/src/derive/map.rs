@@ -1,7 +1,7 @@
 //! `instances/pane-session-map.json`: pane_ref → the conversation that is or was there, and what proves it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ pub(crate) fn map<'a>(
     owners: &HashMap<(String, String), &SessionRecord>,
     summaries: &Path,
     kept_since: Timestamp,
+    log: impl Fn(&SessionRecord) -> Option<PathBuf>,
 ) -> Value {
     let is_owner = |record: &SessionRecord| {
         record.place.as_ref().is_some_and(|place| {
@@ -36,12 +37,12 @@ pub(crate) fn map<'a>(
     let mut object = Map::new();
     object.insert("schema".to_owned(), 1.into());
     for (reference, (record, owner)) in by_reference {
-        object.insert(reference.to_owned(), entry(record, owner, summaries));
+        object.insert(reference.to_owned(), entry(record, owner, summaries, log(record)));
     }
     Value::Object(object)
 }
 
-fn entry(record: &SessionRecord, owner: bool, summaries: &Path) -> Value {
+fn entry(record: &SessionRecord, owner: bool, summaries: &Path, log: Option<PathBuf>) -> Value {
     let run = record.run();
     let place = record.place.as_ref();
     let ids = |ids: &[SessionId]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
@@ -54,7 +55,7 @@ fn entry(record: &SessionRecord, owner: bool, summaries: &Path) -> Value {
         "model": record.model,
         "created": record.created,
         "last_seen": record.last_seen,
-        "last_log": record.transcript_path,
+        "last_log": log.or_else(|| record.transcript_path.clone()),
         "last_summary": summaries.join(format!("{}.txt", record.short_id)),
         "context_hash": record.context_hash,
         "place_hash": record.place_hash,

@@ -87,3 +87,18 @@ fn removing_what_is_gone_is_fine() {
     remove(&dir.path().join("a")).unwrap();
     remove_tree(&dir.path().join("b")).unwrap();
 }
+
+#[test]
+fn links_overwrite_nothing_and_only_empty_folders_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, link) = (dir.path().join("folder"), dir.path().join("link"));
+    private_dir(&folder).unwrap();
+    symlink(&folder, &link).unwrap();
+    assert_eq!(fs::read_link(&link).unwrap(), folder);
+    assert!(symlink(dir.path(), &link).is_err());
+    replace(&folder.join("a"), b"").unwrap();
+    assert!(!remove_empty_dir(&folder).unwrap());
+    remove(&folder.join("a")).unwrap();
+    assert!(remove_empty_dir(&folder).unwrap());
+    assert!(!remove_empty_dir(&folder).unwrap());
+}

@@ -151,6 +151,9 @@ pub struct SessionRecord {
     /// The model it last used.
     #[serde(default)]
     pub model: Option<String>,
+    /// What its agent may do without asking, by its last event.
+    #[serde(default)]
+    pub permission_mode: Option<String>,
     /// What became of it.
     pub status: Status,
     /// Why, where it is not active: the agent's reason for its end, or the reason of a crash.
@@ -160,6 +163,9 @@ pub struct SessionRecord {
     pub created: Timestamp,
     /// When it was last heard of.
     pub last_seen: Timestamp,
+    /// Why its last turn broke off; nothing after one that did not.
+    #[serde(default)]
+    pub last_error: Option<String>,
     /// What its agent is at.
     #[serde(default)]
     pub activity: Option<Activity>,
@@ -223,10 +229,12 @@ impl SessionRecord {
             task: None,
             given: Given::default(),
             model: None,
+            permission_mode: None,
             status: Status::Active,
             reason: None,
             created: now,
             last_seen: now,
+            last_error: None,
             activity: None,
             last_prompt: None,
             last_reply: None,

@@ -11,7 +11,7 @@ pub(super) fn status(survey: &Survey, shown: &[&AgentView]) -> Value {
         "paused": survey.pause.as_ref().map(pause_json),
         "stale": survey.stale,
         "agents": shown.iter().map(|agent| agent_json(agent)).collect::<Vec<_>>(),
-        "alarms": [],
+        "alarms": survey.settled.alarms,
         "troubles": survey.settled.troubles,
     })
 }

@@ -13,7 +13,7 @@ pub(crate) use table::paused_words;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, say};
+use crate::output::{Out, colour, paint, say};
 use crate::survey::Survey;
 
 /// Show every agent: what it is at, where, on what; who needs you first
@@ -117,6 +117,11 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(table::table(context, survey, shown));
         lines.push(String::new());
         lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
+    }
+    if !survey.settled.alarms.is_empty() {
+        lines.push(String::new());
+        let alarms = survey.settled.alarms.iter();
+        lines.extend(alarms.map(|alarm| paint(&format!("! {}", alarm.text), "31", colour())));
     }
     lines.join("\n")
 }
