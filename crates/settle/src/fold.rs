@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agents::claude::chain::Link;
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status};
@@ -98,12 +99,23 @@ fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
 /// Notes the process, if it is a new one.
 fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
     let Some(agent) = heard.agent() else { return };
+    let by_hook = Evidence {
+        fact: "process".to_owned(),
+        grade: Grade::Proven,
+        source: "hook".to_owned(),
+        detail: format!("a hook of process {} names this conversation", agent.pid),
+        at: heard.at,
+    };
     if let Some(run) = record.run_of(agent.pid, agent.start) {
         run.heard_at = Some(run.heard_at.map_or(heard.at, |before| before.max(heard.at)));
         if is_start {
             // Back in this conversation, after /resume or /clear led out of it.
             run.ended_at = None;
             run.end_reason = None;
+            complete_launch(run, heard);
+        }
+        if !record.evidence.iter().any(|known| known.fact == by_hook.fact && known.source == by_hook.source) {
+            record.believe(by_hook);
         }
         return;
     }
@@ -122,8 +134,7 @@ fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
         keychain_service: None,
         email: None,
         claude_version: None,
-        argv: arguments(agent)
-            .map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect()),
+        argv: redacted_arguments(agent),
         cwd: heard.cwd.clone(),
         env: environment(&launch.env),
         pid: agent.pid,
@@ -143,17 +154,28 @@ fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
         end_reason: None,
         hung_up: false,
     });
-    record.believe(Evidence {
-        fact: "process".to_owned(),
-        grade: Grade::Proven,
-        source: "hook".to_owned(),
-        detail: format!("a hook of process {} names this conversation", agent.pid),
-        at: heard.at,
-    });
+    record.believe(by_hook);
     if record.status != Status::Active {
         record.status = Status::Active;
         record.reason = None;
     }
+}
+
+/// Fills in what the registry did not know of a process that it named before its first hook came.
+fn complete_launch(run: &mut Run, heard: &Heard) {
+    let Some(launch) = heard.launch.as_ref().filter(|_| run.argv.is_none() && run.env.is_empty()) else {
+        return;
+    };
+    run.env = environment(&launch.env);
+    run.argv = heard.agent().and_then(redacted_arguments);
+    if let (None, What::Start { source }) = (&run.source, &heard.what) {
+        run.source.clone_from(source);
+    }
+}
+
+fn redacted_arguments(agent: &Link) -> Option<Vec<String>> {
+    let argv = arguments(agent)?;
+    Some(argv.iter().map(|word| redact::redact(word).into_owned()).collect())
 }
 
 /// `<config>/projects/<slug>/<session>.jsonl`
@@ -209,4 +231,31 @@ fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bo
         record.reason = Some(reason.to_owned());
     }
     notes.push(note(heard.at, "session_ended", &record.session_id).with("reason", reason));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agents::SessionId;
+    use serde_json::json;
+    use state::spool;
+
+    /// A look at the registry may come some milliseconds before the first hook.
+    #[test]
+    fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
+        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let run = json!({"launchedAt": Timestamp::UNIX_EPOCH, "pid": 8, "procStart": 9});
+        record.runs.push(serde_json::from_value(run).unwrap());
+        let event = json!({"schema": 1, "event": "SessionStart", "at": 5, "input": {"source": "startup"},
+            "chain": [{"pid": 8, "start": 9, "comm": "claude", "argv": ["claude", "--model", "m"]}],
+            "launch": {"env": [["TMUX_PANE", "%1"]]}});
+        let event = serde_json::from_value(event).unwrap();
+        fold(&mut record, &Heard::of(spool::Read { offset: 0, event }));
+        assert_eq!(record.runs.len(), 1);
+        let run = &record.runs[0];
+        assert_eq!(run.argv.as_deref().map(<[String]>::len), Some(3));
+        assert_eq!(run.env.get("TMUX_PANE").map(String::as_str), Some("%1"));
+        assert_eq!(run.source.as_deref(), Some("startup"));
+        assert!(record.evidence.iter().any(|evidence| evidence.source == "hook"));
+    }
 }

@@ -22,14 +22,14 @@ use state::spool;
 use transcript::Ending;
 
 use crate::alarm::{self, Alarm};
-use crate::complete::{Account, complete_names, complete_run, complete_talk};
+use crate::complete::{Account, complete_names, complete_run, complete_talk, first_line};
 use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
 use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, fold, follow, talk_log, verdict};
+use crate::{adopt, bind, fold, follow, foreign, talk_log, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -50,6 +50,8 @@ pub struct Settler {
     pub context_limit: usize,
     /// The user's time zone.
     pub zone: TimeZone,
+    /// tmux servers to look at besides those that conversations are on: for people who ask about any pane.
+    pub sockets: BTreeSet<PathBuf>,
     /// Whether each conversation is logged in its project.
     pub log: bool,
 }
@@ -147,14 +149,16 @@ impl Settler {
         now: Timestamp,
         deadline: Duration,
         change: impl FnOnce(&mut SessionRecord),
-    ) -> Result<Option<SessionRecord>, Error> {
+    ) -> Result<Option<Settled>, Error> {
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         let Some(mut held) = record::load(&self.state, Some(&self.key), session)? else { return Ok(None) };
+        foreign::mark(&mut held, now);
         change(&mut held.record);
+        // Names and their hash follow from what was changed.
+        held.record.place_hash = None;
         record::store(&self.state, &self.key, &held)?;
-        let settled = self.settle_locked(now, &BTreeSet::from([session.clone()]))?;
-        Ok(settled.records.get(session).cloned())
+        self.settle_locked(now, &BTreeSet::from([session.clone()])).map(Some)
     }
 
     fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionId>) -> Result<Settled, Error> {
@@ -170,7 +174,7 @@ impl Settler {
         for spooled in &spools {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
-        let mut world = World::look(&self.all_configs(&records), &sockets(records.values()));
+        let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
@@ -246,12 +250,38 @@ impl Settler {
         configs
     }
 
+    fn all_sockets(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<PathBuf> {
+        self.sockets.iter().cloned().chain(sockets(records.values())).collect()
+    }
+
+    /// Looks at records and machine without changing anything: what there is to see while another process settles,
+    /// while everything is paused, or where the state cannot be written.
+    ///
+    /// # Errors
+    /// The records cannot be listed.
+    pub fn look(&self, now: Timestamp) -> Result<Settled, Error> {
+        let mut settled = Settled::default();
+        for id in record::ids(&self.state)? {
+            match record::load(&self.state, Some(&self.key), &id) {
+                Ok(Some(mut held)) => {
+                    foreign::mark(&mut held, now);
+                    settled.records.insert(id, held.record);
+                }
+                Ok(None) => {}
+                Err(error) => settled.troubles.push(format!("cannot {error}")),
+            }
+        }
+        settled.world = World::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
+        Ok(settled)
+    }
+
     /// Every record. One that is broken is set aside and made again from its spool.
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
         let mut all = BTreeMap::new();
         for id in record::ids(&self.state)? {
             match record::load(&self.state, Some(&self.key), &id) {
-                Ok(Some(held)) => {
+                Ok(Some(mut held)) => {
+                    foreign::mark(&mut held, now);
                     all.insert(id, held);
                 }
                 Ok(None) => {}
@@ -349,6 +379,11 @@ impl Settler {
                     let _ = derive::write(&path, format!("{}\n", summary.trim_end()).as_bytes());
                 }
                 endings.insert(id.clone(), talk);
+            }
+            if record.task.is_none() {
+                // What a user gave and took back again: the summary still says it.
+                let summary = self.summaries().join(format!("{}.txt", record.short_id));
+                record.task = std::fs::read_to_string(summary).ok().as_deref().and_then(first_line);
             }
             record.last_seen = record.last_seen.min(now.max(record.created));
         }

@@ -4,6 +4,7 @@
 //! than of the program.
 
 mod corpus;
+mod hook;
 mod measure;
 mod redaction;
 mod report;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(given) => given.canonicalize()?,
         None => workspace::build_program()?,
     };
-    let hot = statusline::lines(&program);
+    let hot: Vec<Line> = hook::lines(&program).into_iter().chain(statusline::lines(&program)).collect();
     if args.hot {
         return report::show(&hot, false);
     }

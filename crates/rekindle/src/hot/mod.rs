@@ -10,6 +10,7 @@ pub(crate) mod statusline;
 mod style;
 mod zone;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -120,7 +121,7 @@ fn fork_settle() -> std::io::Result<()> {
     match unsafe { libc::fork() } {
         0 => {
             // The child must not return into what the parent is doing, not even by a panic.
-            let settled = std::panic::catch_unwind(crate::commands::settle::detached);
+            let settled = std::panic::catch_unwind(|| crate::commands::settle::detached(BTreeSet::new()));
             std::process::exit(i32::from(!matches!(settled, Ok(Ok(_)))));
         }
         -1 => Err(std::io::Error::last_os_error()),
