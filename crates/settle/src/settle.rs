@@ -3,6 +3,9 @@
 //! One at a time, by a lock. Killed anywhere, the next one does it again: events are read from where the record says, the
 //! journal is asked what it already told, and everything else is derived.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,9 +30,10 @@ use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
 use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
+use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, fold, follow, foreign, talk_log, verdict};
+use crate::{adopt, bind, closed, fold, follow, foreign, talk_log, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -97,6 +101,7 @@ pub struct Settled {
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
     logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
+    closed: BTreeSet<SessionId>,
 }
 
 /// The lock that settling works under.
@@ -178,7 +183,7 @@ impl Settler {
         notes.extend(adopt::adopt(&mut records, &world, now));
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
-        notes.extend(follow::follow(&mut records));
+        notes.extend(follow::follow(&mut records, &world));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
@@ -187,7 +192,8 @@ impl Settler {
                 complete_names(record);
             }
         }
-        self.tell(&notes)?;
+        closed::leave(&settled.closed, &before, &mut records, &mut notes);
+        tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);
         for (id, record) in &records {
             if before.get(id) == Some(record) {
@@ -275,13 +281,17 @@ impl Settler {
         Ok(settled)
     }
 
-    /// Every record. One that is broken is set aside and made again from its spool.
+    /// Every record. One that is broken is set aside and made again from its spool; one of a newer program, or one that
+    /// cannot be read now, is left as it is.
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
         let mut all = BTreeMap::new();
         for id in record::ids(&self.state)? {
             match record::load(&self.state, Some(&self.key), &id) {
                 Ok(Some(mut held)) => {
                     foreign::mark(&mut held, now);
+                    if held.record.schema > record::SCHEMA {
+                        settled.closed.insert(id.clone());
+                    }
                     all.insert(id, held);
                 }
                 Ok(None) => {}
@@ -290,7 +300,10 @@ impl Settler {
                     durable::rename(&path, &aside)?;
                     settled.troubles.push(format!("{} was broken ({why}) and is made again", path.display()));
                 }
-                Err(error) => settled.troubles.push(error.to_string()),
+                Err(error) => {
+                    settled.troubles.push(error.to_string());
+                    settled.closed.insert(id);
+                }
             }
         }
         Ok(all)
@@ -305,7 +318,7 @@ impl Settler {
         now: Timestamp,
     ) {
         let folded = records.get(&spooled.session).map_or(0, |record| record.spool_offset);
-        if folded == spooled.length {
+        if folded == spooled.length || settled.closed.contains(&spooled.session) {
             return;
         }
         let (events, end) = match spool::read(&spooled.path, folded) {
@@ -410,26 +423,6 @@ impl Settler {
             }
         }
         notes
-    }
-
-    /// Writes the journal, but what it already says about the same events.
-    fn tell(&self, notes: &[Entry]) -> Result<(), Error> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let journal = Journal::at(self.state.journal());
-        let told = journal.read_tail(notes.len() + 64).unwrap_or_default();
-        let key = |entry: &Entry| {
-            let spool = entry.details.get("spool")?.as_u64()?;
-            Some((entry.event.clone(), entry.details.get("session").cloned(), spool))
-        };
-        let told: Vec<_> = told.iter().filter_map(key).collect();
-        for entry in notes {
-            if key(entry).is_none_or(|key| !told.contains(&key)) {
-                journal.append(entry)?;
-            }
-        }
-        Ok(())
     }
 
     fn log(
