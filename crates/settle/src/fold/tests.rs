@@ -44,6 +44,8 @@ fn activity_follows_the_turns() {
     check(say("Stop"), Doing::Idle);
     check(say("StopFailure"), Doing::Idle);
     check(say("PreCompact"), Doing::Busy);
+    check(start(agent(5, 0), 3).with("source", "compact"), Doing::Busy);
+    check(start(agent(5, 0), 3).with("source", "resume"), Doing::Idle);
     check(say("SubagentStop"), Doing::Busy);
     check(say("Notification").with("notification_type", "permission_prompt"), Doing::Waiting);
     check(say("Notification").with("notification_type", "idle_prompt"), Doing::Idle);
