@@ -10,8 +10,10 @@
 pub mod agent;
 pub mod api;
 pub mod base;
+pub mod believed;
 pub mod cases;
 pub mod conversation;
+pub mod events;
 pub mod home;
 pub mod process;
 pub mod recall;

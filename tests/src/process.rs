@@ -1,6 +1,6 @@
 //! Child processes with a deadline, each in a group of its own, so that what it started goes with it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -74,8 +74,22 @@ impl Drop for Running {
 
 /// Runs a command without input and collects what it says, at most until the deadline.
 pub fn run(command: &mut Command, deadline: Duration) -> Result<Finished> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command.stdin(Stdio::null()), &[], deadline)
+}
+
+/// The same with this input.
+pub fn feed(command: &mut Command, input: &[u8], deadline: Duration) -> Result<Finished> {
+    finish(command.stdin(Stdio::piped()), input, deadline)
+}
+
+fn finish(command: &mut Command, input: &[u8], deadline: Duration) -> Result<Finished> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = Running::start(command)?;
+    if let Some(mut pipe) = running.0.stdin.take() {
+        let input = input.to_vec();
+        // One that does not read all of its input is fine: the pipe breaks.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
     let stdout = collect(running.0.stdout.take());
     let stderr = collect(running.0.stderr.take());
     let status = running.wait(deadline)?;

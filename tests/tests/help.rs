@@ -18,7 +18,7 @@ fn help(words: &[&str]) -> String {
 
 #[test]
 fn help_of_the_program() {
-    insta::assert_snapshot!(help(&[]), @r#"
+    insta::assert_snapshot!(help(&[]), @"
     Coding agents that survive anything
 
     Usage: rekindle <COMMAND>
@@ -33,13 +33,20 @@ fn help_of_the_program() {
       undo         Take the last repair back; what was said since stays
       vault        The mirror of every conversation: bring it up to date, look into
                    it, take things out
+      init         Wire rekindle into your agents and shells, after showing every
+                   change
+      uninstall    Take out what `init` wired, and remove what rekindle remembers
+      settle       Fold what hooks left into records, map and journal, and bring the
+                   vault up to date
+      statusline   Print the status line of an agent, which says on standard input
+                   how it is
       completions  Print completions for a shell
       man          Print the manual page, or write all pages into a directory
 
     Options:
       -h, --help     Print help
       -V, --version  Print version
-    "#);
+    ");
 }
 
 #[test]
@@ -201,6 +208,57 @@ fn help_of_vault() {
 }
 
 #[test]
+fn help_of_init() {
+    insta::assert_snapshot!(help(&["init"]), @r#"
+    Wire rekindle into your agents and shells, after showing every change
+
+    Usage: rekindle init [OPTIONS]
+
+    Options:
+          --statusline <WHAT>  A status line that is there already: keep it beside
+                               ours, replace it, or skip ours [default: keep]
+                               [possible values: keep, replace, skip]
+          --adopt              Move folders that stand in the way of our links into
+                               the state directory
+          --yes                Do not ask
+          --dry-run            Show what would change, and change nothing
+          --json               Print one JSON object
+      -h, --help               Print help
+
+    Examples:
+      rekindle init --dry-run
+      rekindle init
+
+    Taken back by `rekindle uninstall`.
+    "#);
+}
+
+#[test]
+fn help_of_uninstall() {
+    insta::assert_snapshot!(help(&["uninstall"]), @r#"
+    Take out what `init` wired, and remove what rekindle remembers
+
+    Usage: rekindle uninstall [OPTIONS]
+
+    Options:
+          --keep-data     Keep the state directory: records, journal and vault
+          --forget-vault  Remove the vault also where it holds what exists nowhere
+                          else
+          --yes           Do not ask
+          --dry-run       Show what would change, and change nothing
+          --json          Print one JSON object
+      -h, --help          Print help
+
+    Examples:
+      rekindle uninstall --keep-data
+      rekindle uninstall --dry-run
+
+    The vault may hold the only copy of a conversation: then it is removed only with
+    --forget-vault.
+    "#);
+}
+
+#[test]
 fn help_of_completions() {
     insta::assert_snapshot!(help(&["completions"]), @r#"
     Print completions for a shell
@@ -230,5 +288,25 @@ fn help_of_man() {
       -h, --help      Print help
 
     Example: rekindle man --to ~/.local/share/man/man1
+    "#);
+}
+
+#[test]
+fn help_of_statusline() {
+    insta::assert_snapshot!(help(&["statusline"]), @r#"
+    Print the status line of an agent, which says on standard input how it is
+
+    Usage: rekindle statusline [OPTIONS]
+
+    Options:
+          --keep <COMMAND>  A status line of before, run by a shell with the same
+                            input and shown above this one
+      -h, --help            Print help
+
+    Example, in the agent's settings.json:
+      "statusLine": {"type": "command", "command": "rekindle statusline"}
+
+    Always succeeds. Its parts, glyphs and colours are chosen in [statusline] of the
+    configuration.
     "#);
 }

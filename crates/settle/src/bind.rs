@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
 
+use crate::foreign::is_foreign;
 use crate::note::{mark, note};
 use crate::world::{Life, World, place, socket_of};
 
@@ -78,7 +79,8 @@ pub(crate) fn bind(
     let mut notes = Vec::new();
     for record in records.values_mut() {
         refresh_reference(record, world);
-        if record.status != Status::Active {
+        // What came from elsewhere stays a guess, whatever lives under the numbers it names.
+        if record.status != Status::Active || is_foreign(record) {
             continue;
         }
         let Some(run) = record.runs.last_mut() else { continue };

@@ -34,6 +34,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         record.cwd = heard.cwd.clone().or(record.cwd.take());
         record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
         record.model = heard.model.clone().or(record.model.take());
+        record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
         if record.project_dir.is_none() {
             record.project_dir.clone_from(&heard.cwd);
         }
@@ -47,7 +48,10 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
             record.status = Status::Active;
             record.reason = None;
             record.next_id = None;
-            doing(record, Doing::Idle, heard.at);
+            // A compaction in the middle of a turn is no end of it.
+            if source.as_deref() != Some("compact") {
+                doing(record, Doing::Idle, heard.at);
+            }
             let pid = heard.agent().map_or(0, |agent| agent.pid);
             let source = source.clone().unwrap_or_else(|| "unknown".to_owned());
             notes.push(
@@ -60,7 +64,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         }
         What::End { reason } => end(record, heard, reason.as_deref(), late, &mut notes),
         _ if late => {}
-        What::Prompt | What::PreCompact => doing(record, Doing::Busy, heard.at),
+        What::Prompt => doing(record, Doing::Busy, heard.at),
         What::Stop => {
             doing(record, Doing::Idle, heard.at);
             record.last_error = None;
@@ -79,7 +83,8 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
             doing(record, if idle { Doing::Idle } else { Doing::Waiting }, heard.at);
         }
         What::PostCompact => notes.push(note(heard.at, "compacted", &record.session_id)),
-        What::CwdChanged | What::Other => {}
+        // One that the user asked for has no event for its end on every version, so it counts as part of the turn it is in.
+        What::PreCompact | What::CwdChanged | What::Other => {}
     }
     marked(notes, heard)
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::Value;
-use state::StateDir;
 use state::durable;
 use state::record::SessionRecord;
 use state::spool;
@@ -19,11 +18,6 @@ use crate::derive::context::shorten;
 use crate::ending::ending;
 use crate::git;
 use crate::settle::{Settled, Settler};
-
-/// Where the status line of a session finds what was prepared.
-pub fn path(state: &StateDir, session: &SessionId) -> PathBuf {
-    state.cache().join("statusline").join(format!("{session}.json"))
-}
 
 /// As much of a prompt as a wide terminal shows.
 const LONGEST_PROMPT: usize = 300;
@@ -39,7 +33,7 @@ impl Settler {
             let Some(record) = settled.records.get(&session) else { continue };
             let prepared = self.prepared(record, &settled.alarms, paused, now);
             let bytes = serde_json::to_vec(&prepared).unwrap_or_default();
-            derive::write(&path(&self.state, &session), &bytes)?;
+            derive::write(&self.state.status_cache(&session), &bytes)?;
         }
         Ok(())
     }
@@ -49,7 +43,7 @@ impl Settler {
         let changed = |path: PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
         for session in settled.records.keys() {
             let input = changed(self.state.spool().join(format!("{session}.status")));
-            if input.is_some() && input > changed(path(&self.state, session)) {
+            if input.is_some() && input > changed(self.state.status_cache(session)) {
                 asking.insert(session.clone());
             }
         }
@@ -128,9 +122,7 @@ fn json(path: &Path) -> Option<Value> {
 fn update(health: &Path, running: &str) -> Option<Notice> {
     let latest = json(&health.join("latest-version.json"))?["version"].as_str()?.to_owned();
     let dismissed = health.join(format!("ignore-version-{latest}")).exists();
-    (!dismissed && newer(&latest, running)).then(|| {
-        Notice::new(NoticeKind::Update, format!("Update to {latest} available (your version: {running})"))
-    })
+    (!dismissed && newer(&latest, running)).then(|| Notice::update(&latest, running))
 }
 
 /// Whether a version is newer than another, by its numbers.
@@ -148,7 +140,7 @@ fn recommendation(health: &Path) -> Option<Notice> {
     let slot =
         value["recommendedSlot"].as_str().filter(|slot| value["currentSlot"].as_str() != Some(slot))?;
     let (current, other) = (percent(&value["currentQuota"])?, percent(&value["recommendedQuota"])?);
-    Some(Notice::new(NoticeKind::Slot, format!("Consider switching to {slot} ({current}% → {other}% quota)")))
+    Some(Notice::other_slot(slot, current, other))
 }
 
 #[cfg(test)]

@@ -44,13 +44,9 @@ fn list_in(folder: &Path) -> io::Result<Vec<Spooled>> {
     Ok(spools)
 }
 
-fn known_path(state: &StateDir) -> PathBuf {
-    state.cache().join("settled.json")
-}
-
 /// How long each spool was when it was last settled: enough to tell in a moment whether there is news.
 pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
-    let bytes = std::fs::read(known_path(state)).unwrap_or_default();
+    let bytes = std::fs::read(state.settled()).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
@@ -60,7 +56,7 @@ pub(crate) fn remember(state: &StateDir, spools: &[Spooled]) -> Result<(), durab
         spools.iter().map(|spooled| (spooled.session.as_str(), spooled.length)).collect();
     durable::private_dir(&state.cache())?;
     let bytes = serde_json::to_vec(&lengths).unwrap_or_default();
-    durable::replace_unsynced(&known_path(state), &bytes)
+    durable::replace_unsynced(&state.settled(), &bytes)
 }
 
 /// A hook that has the file open writes to it within a moment; after this nobody does.

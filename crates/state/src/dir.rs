@@ -9,6 +9,26 @@ use crate::durable;
 #[derive(Debug, Clone)]
 pub struct StateDir(PathBuf);
 
+/// Everything we put there. Somebody may have pointed us to a directory that holds more than ours.
+const PARTS: [&str; 16] = [
+    "instances",
+    "session-health",
+    "spool",
+    "inbox",
+    "saves",
+    "snapshots",
+    "decisions",
+    "wiring",
+    "vault",
+    "cache",
+    "host",
+    "log",
+    "locks",
+    "audit.jsonl",
+    "journal.jsonl",
+    "paused",
+];
+
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
@@ -44,6 +64,27 @@ impl StateDir {
         Ok(Self(path))
     }
 
+    /// Removes everything of ours; what else lies there stays, and is returned. The directory goes when it is empty.
+    ///
+    /// # Errors
+    /// Something could not be removed.
+    pub fn erase(self) -> Result<Vec<PathBuf>, durable::Error> {
+        for part in PARTS {
+            let path = self.0.join(part);
+            match std::fs::symlink_metadata(&path) {
+                Ok(meta) if meta.is_dir() => durable::remove_tree(&path)?,
+                Ok(_) => durable::remove(&path)?,
+                Err(_) => {}
+            }
+        }
+        let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let kept: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        if kept.is_empty() {
+            durable::remove_empty_dir(&self.0)?;
+        }
+        Ok(kept)
+    }
+
     /// The directory itself.
     pub fn path(&self) -> &Path {
         &self.0
@@ -59,6 +100,10 @@ impl StateDir {
     /// What the last settle prepared for a session's status line.
     pub fn status_cache(&self, session: &SessionId) -> PathBuf {
         self.cache().join("statusline").join(format!("{session}.json"))
+    }
+    /// How far the last settle came; written at the end of each.
+    pub fn settled(&self) -> PathBuf {
+        self.cache().join("settled.json")
     }
     /// Lock files, which are never replaced or deleted.
     pub fn locks(&self) -> PathBuf {
@@ -135,6 +180,23 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         StateDir::open(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn only_what_is_ours_is_erased() {
+        let root = tempfile::tempdir().unwrap();
+        let open = || StateDir::open(root.path().join("state")).unwrap();
+        let state = open();
+        durable::private_dir(&state.vault().join("deep")).unwrap();
+        durable::replace(&state.journal(), b"").unwrap();
+        assert_eq!(state.erase().unwrap(), [""; 0].map(PathBuf::from));
+        assert!(!root.path().join("state").exists());
+        let state = open();
+        let letters = state.path().join("letters.txt");
+        durable::replace(&letters, b"dear").unwrap();
+        durable::private_dir(&state.spool()).unwrap();
+        assert_eq!(state.erase().unwrap(), std::slice::from_ref(&letters));
+        assert!(letters.exists() && !root.path().join("state/spool").exists());
     }
 
     #[test]

@@ -6,9 +6,11 @@
 #![expect(clippy::disallowed_methods, reason = "this module is what the lint points to")]
 
 mod append;
+mod block;
 mod exchange;
 
 pub use append::{Appender, Sync, append};
+pub use block::overwrite_block;
 pub use exchange::{Exchanged, exchange};
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
@@ -173,6 +175,23 @@ pub fn remove_tree(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::new("remove", path, error)),
     }
+}
+
+/// Removes a folder if nothing is in it; whether it went.
+pub fn remove_empty_dir(path: &Path) -> Result<bool, Error> {
+    match fs::remove_dir(path) {
+        Ok(()) => sync_dir(folder_of(path)).map(|()| true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+            Ok(false)
+        }
+        Err(error) => Err(Error::new("remove", path, error)),
+    }
+}
+
+/// Makes a symbolic link; what stands there already stays and is an error.
+pub fn symlink(target: &Path, path: &Path) -> Result<(), Error> {
+    std::os::unix::fs::symlink(target, path).map_err(at("link", path))?;
+    sync_dir(folder_of(path))
 }
 
 /// Moves a file or folder within a file system and syncs both folders.

@@ -4,6 +4,8 @@
 //! the hook runs, for a moment later some of it is gone; what it means is judged by whoever reads the event.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -55,7 +57,9 @@ pub fn chain(arguments: Arguments) -> Vec<Link> {
 
 fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
     let folder = Path::new("/proc").join(process);
-    let stat = std::fs::read(folder.join("stat")).ok()?;
+    let mut buffer = [0; 1024];
+    let length = File::open(folder.join("stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
+    let stat = &buffer[..length];
     // The name in parentheses may hold anything, so fields are counted from the last one.
     let (open, close) =
         (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);

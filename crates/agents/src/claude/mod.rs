@@ -3,11 +3,13 @@
 pub mod chain;
 mod environment;
 mod find;
+pub mod hook_events;
 mod managed;
 mod owner;
 mod places;
 pub mod process;
 pub mod registry;
+pub mod versions;
 mod walk;
 
 pub use environment::{CHILD_VARIABLES, launch_variables};

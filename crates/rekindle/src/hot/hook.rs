@@ -28,6 +28,10 @@ struct Named<'a> {
 pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     let places = Places::new();
     let bytes = super::input();
+    // A plugin's hook beside the same one in the settings: one of the two is enough.
+    if arguments.iter().any(|word| word == "--plugin") && wiring::is_wired(&places.state, &places.claude) {
+        return ExitCode::SUCCESS;
+    }
     let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
     let state = StateDir::open(&places.state);
     if let Err(why) = keep(&places, state.as_ref(), asked, &bytes) {

@@ -10,12 +10,12 @@ pub(crate) mod statusline;
 mod style;
 mod zone;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use doctor::Surroundings;
 use state::StateDir;
@@ -41,6 +41,8 @@ struct Places {
     home: Option<PathBuf>,
     config: PathBuf,
     state: PathBuf,
+    /// The configuration directory of the agent that calls.
+    claude: PathBuf,
     refuge: Refuge,
 }
 
@@ -52,7 +54,8 @@ impl Places {
         let base = home.as_deref().unwrap_or(Path::new("/dev/null"));
         let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
-        Places { home, config, state, refuge }
+        let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
+        Places { home, config, state, claude, refuge }
     }
 
     /// Leaves a line in the log: the state directory's, else the refuge's. Who has neither has nobody to tell.
@@ -88,7 +91,8 @@ fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Starts settle and does not wait for it. One that runs already looks again before it ends.
+/// Begins to settle in a process of its own, which nobody waits for. One that runs already looks again before it ends.
+/// Nothing may be printed after this.
 fn start_settle(state: &StateDir) -> std::io::Result<()> {
     if state.paused().exists() {
         return Ok(());
@@ -96,18 +100,34 @@ fn start_settle(state: &StateDir) -> std::io::Result<()> {
     if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
         return Ok(());
     }
-    // Itself, also when the program's file was replaced by an update meanwhile.
-    let itself = Path::new("/proc/self/exe");
-    let program = if itself.exists() { itself.to_path_buf() } else { std::env::current_exe()? };
-    Command::new(program)
-        .arg0("rekindle")
-        .args(["settle", "--detached"])
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map(drop)
+    // Agents wait until everybody has closed the pipes they gave to a hook: the new process must never hold them.
+    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nowhere)?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    // Out of the agent's terminal before the child is there, so that no hang-up meets it. One that leads its group must
+    // stay; its child leaves.
+    let _ = rustix::process::setsid();
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
+        return fork_settle();
+    }
+    Command::new(std::env::current_exe()?).args(["settle", "--detached"]).spawn().map(drop)
+}
+
+/// A fork without a new program: starting one takes longer than all the rest of a hook together (measured: 1.6 of
+/// 3.0 ms), and what follows is in memory already.
+fn fork_settle() -> std::io::Result<()> {
+    // SAFETY: the caller has made sure that this process has one thread, so that no lock of the allocator or of anything
+    // else can be held by a thread that the child does not have.
+    match unsafe { libc::fork() } {
+        0 => {
+            // The child must not return into what the parent is doing, not even by a panic.
+            let settled = std::panic::catch_unwind(|| crate::commands::settle::detached(BTreeSet::new()));
+            std::process::exit(i32::from(!matches!(settled, Ok(Ok(_)))));
+        }
+        -1 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Why the state directory cannot be used.

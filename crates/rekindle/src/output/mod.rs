@@ -1,11 +1,13 @@
 //! How things are shown: one writer, one table, one kind of JSON, one progress bar.
 
+mod ask;
 mod bar;
 mod table;
 mod words;
 
+pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
-pub(crate) use table::Table;
+pub(crate) use table::{Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line};
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
@@ -40,6 +42,15 @@ impl Out {
     pub(crate) fn line(&mut self, text: &str) {
         self.bytes(text.as_bytes());
         self.bytes(b"\n");
+    }
+
+    /// Shows what was written so far, before words or a question follow it.
+    pub(crate) fn flush(&mut self) {
+        if self.failed.is_none()
+            && let Err(error) = self.to.flush()
+        {
+            self.failed = Some(error);
+        }
     }
 
     /// Whether anybody still listens.
@@ -94,6 +105,18 @@ pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// How wide lines may be: the terminal's width, else what `COLUMNS` says; nothing where something else reads them.
+pub(crate) fn columns() -> Option<usize> {
+    let table = comfy_table::Table::new();
+    if table.is_tty()
+        && let Some(width) = table.width()
+    {
+        return Some(width.into());
+    }
+    let given = std::env::var("COLUMNS").ok()?;
+    given.parse().ok().filter(|columns| *columns > 0)
 }
 
 /// Text in a colour of the terminal's own, where one is wanted.

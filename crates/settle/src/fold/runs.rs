@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use agents::claude::chain::Link;
 use jiff::Timestamp;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status};
 use state::spool;
@@ -32,13 +31,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             run.ended_at = None;
             run.end_reason = None;
         }
-        if let What::Start { source } = &heard.what {
-            // Known from the registry, or by an event that overtook this one: what only a start tells is filled in.
-            run.source = run.source.take().or_else(|| source.clone());
-            run.argv = run.argv.take().or_else(|| redacted_arguments(agent));
-            run.one_shot |= is_one_shot(heard);
-        }
-        if let (Some(launch), None) = (&heard.launch, &run.boot_id) {
+        if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
             learn(run, launch.clone(), heard);
         }
         let by_hook = |evidence: &Evidence| evidence.fact == "process" && evidence.source == "hook";
@@ -48,10 +41,6 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         return;
     }
     let launch = heard.launch.clone().unwrap_or_default();
-    let source = match &heard.what {
-        What::Start { source } => source.clone(),
-        _ => None,
-    };
     let mut run = Run {
         launched_at: heard.at,
         slot_id: None,
@@ -59,7 +48,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         keychain_service: None,
         email: None,
         claude_version: None,
-        argv: redacted_arguments(agent),
+        argv: None,
         cwd: heard.cwd.clone(),
         env: BTreeMap::new(),
         pid: agent.pid,
@@ -71,7 +60,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         tmux: None,
         host: None,
         grade: None,
-        source,
+        source: None,
         one_shot: is_one_shot(heard),
         nested: heard.is_nested(),
         heard_at: Some(heard.at),
@@ -94,18 +83,24 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
     }
 }
 
-fn redacted_arguments(agent: &Link) -> Option<Vec<String>> {
-    let words = arguments(agent)?;
-    Some(words.iter().map(|word| redact::redact(word).into_owned()).collect())
-}
-
-/// Takes over what only the SessionStart of a run says. It may come late: from the refuge, behind other events.
+/// Takes over what only the SessionStart of a run says. It may come late: from the refuge behind other events, or after
+/// the agent's registry has named the process.
 fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
-    let domain = launch.pid_domain.as_deref().and_then(split_domain);
     run.one_shot |= is_one_shot(heard);
-    run.env = environment(&launch.env);
-    run.boot_id = launch.boot_id;
-    (run.machine_id, run.pid_namespace) = domain.unzip();
+    if !launch.env.is_empty() {
+        run.env = environment(&launch.env);
+    }
+    if run.boot_id.is_none() {
+        run.boot_id = launch.boot_id;
+        (run.machine_id, run.pid_namespace) = launch.pid_domain.as_deref().and_then(split_domain).unzip();
+    }
+    if run.argv.is_none() {
+        let argv = heard.agent().and_then(arguments);
+        run.argv = argv.map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect());
+    }
+    if let (None, What::Start { source }) = (&run.source, &heard.what) {
+        run.source.clone_from(source);
+    }
 }
 
 fn process_named(pid: u32, at: Timestamp) -> Evidence {
@@ -134,7 +129,8 @@ fn split_domain(domain: &str) -> Option<(String, String)> {
 /// Never a value that redaction would touch: of such a variable only the name.
 pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
     let kept = |(name, value): &(String, String)| {
-        let value = if redact::holds_secret(value) { String::new() } else { value.clone() };
+        let named = format!("{name}={value}");
+        let value = if redact::holds_secret(&named) { String::new() } else { value.clone() };
         (name.clone(), value)
     };
     variables.iter().map(kept).collect()

@@ -44,6 +44,8 @@ fn activity_follows_the_turns() {
     check(say("Stop"), Doing::Idle);
     check(say("StopFailure"), Doing::Idle);
     check(say("PreCompact"), Doing::Busy);
+    check(start(agent(5, 0), 3).with("source", "compact"), Doing::Busy);
+    check(start(agent(5, 0), 3).with("source", "resume"), Doing::Idle);
     check(say("SubagentStop"), Doing::Busy);
     check(say("Notification").with("notification_type", "permission_prompt"), Doing::Waiting);
     check(say("Notification").with("notification_type", "idle_prompt"), Doing::Idle);
@@ -190,4 +192,23 @@ fn secrets_stay_out_of_the_environment() {
         ("TOKEN".to_owned(), format!("sk-ant-api03-{}AA", "k3Q9zX7bT1mW5vR8".repeat(6))),
     ]);
     assert_eq!((kept["EDITOR"].as_str(), kept["TOKEN"].as_str()), ("vi", ""));
+}
+
+/// A look at the registry may come some milliseconds before the first hook.
+#[test]
+fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
+    let mut record = SessionRecord::new(agents::SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+    let run = serde_json::json!({"launchedAt": Timestamp::UNIX_EPOCH, "pid": 8, "procStart": 9});
+    record.runs.push(serde_json::from_value(run).unwrap());
+    let event = serde_json::json!({"schema": 1, "event": "SessionStart", "at": 5, "input": {"source": "startup"},
+        "chain": [{"pid": 8, "start": 9, "comm": "claude", "argv": ["claude", "--model", "m"]}],
+        "launch": {"env": [["TMUX_PANE", "%1"]]}});
+    let event = serde_json::from_value(event).unwrap();
+    fold(&mut record, &Heard::of(state::spool::Read { offset: 0, event }));
+    assert_eq!(record.runs.len(), 1);
+    let run = &record.runs[0];
+    assert_eq!(run.argv.as_deref().map(<[String]>::len), Some(3));
+    assert_eq!(run.env.get("TMUX_PANE").map(String::as_str), Some("%1"));
+    assert_eq!(run.source.as_deref(), Some("startup"));
+    assert!(record.evidence.iter().any(|evidence| evidence.source == "hook"));
 }

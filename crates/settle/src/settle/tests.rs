@@ -11,6 +11,7 @@ fn room() -> (tempfile::TempDir, Settler) {
         state,
         configs: Vec::new(),
         accounts: Vec::new(),
+        sockets: BTreeSet::new(),
         keep_map: Duration::from_secs(1 << 20),
         context_limit: 2000,
         zone: TimeZone::UTC,

@@ -1,0 +1,245 @@
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use agents::claude::{ConfigDir, config_dirs, versions};
+use clap::{CommandFactory, ValueEnum};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use wiring::completions::{Completion, Shell, ShellPlaces};
+use wiring::init::{Adopt, Request, Site};
+use wiring::plan::{Change, Note, Part, PlanError};
+use wiring::settings::StatusLineChoice;
+use wiring::{ApplyError, Program, in_use};
+
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Answer, Out, ask, colour, count, paint, say};
+
+/// Wire rekindle into your agents and shells, after showing every change
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init\n\nTaken back by `rekindle uninstall`."
+)]
+pub(crate) struct Args {
+    /// A status line that is there already: keep it beside ours, replace it, or skip ours
+    #[arg(long, value_name = "WHAT", default_value = "keep")]
+    statusline: StatusLine,
+    /// Move folders that stand in the way of our links into the state directory
+    #[arg(long)]
+    adopt: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StatusLine {
+    Keep,
+    Replace,
+    Skip,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let mut notes = Vec::new();
+    let request = request(context, args, &mut notes)?;
+    let mut plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
+    notes.extend(plan.notes.iter().cloned());
+    let changes = plan.changes();
+    let mut out = Out::new();
+    if !args.json {
+        show(context, &changes, &notes, &mut out);
+    }
+    let act = !args.dry_run;
+    if act && !changes.is_empty() {
+        agree(args.yes, "Make these changes?")?;
+    }
+    if act {
+        wiring::apply(&mut plan, Timestamp::now()).map_err(fail)?;
+    }
+    if args.json {
+        out.json(json!({
+            "dryRun": args.dry_run, "wired": act || changes.is_empty(),
+            "changes": changes_json(&changes), "notes": notes_json(&notes),
+        }));
+    } else if changes.is_empty() {
+        out.line("everything is wired");
+    } else if act {
+        out.line(&format!("wired: {}", count(changes.len() as u64, "change", "changes")));
+        out.line("agents that run already notice it when they start anew");
+    }
+    out.finish()
+}
+
+/// What is asked for, by what was typed and what is found.
+fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Request, Failure> {
+    let state_dir = context.clinic.state.path().to_path_buf();
+    let path = Context::search_path();
+    let home = context.home.clone().unwrap_or_default();
+    let program = program(&path)?;
+    if !path.iter().any(|folder| folder.join("rekindle").is_file()) {
+        notes.push(Note::NotOnPath);
+    }
+    let base = |name: &str, default: &str| {
+        Context::place(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
+    };
+    let places = ShellPlaces {
+        home: home.clone(),
+        data: base("XDG_DATA_HOME", ".local/share"),
+        config: base("XDG_CONFIG_HOME", ".config"),
+        path: path.clone(),
+    };
+    let shells = Shell::ALL.iter().filter(|_| context.home.is_some());
+    let places = shells.filter_map(|shell| Some((*shell, places.place(*shell, notes)?)));
+    let completions = places.map(|(shell, path)| Completion { path, text: completion(shell) }).collect();
+    let main = home.join(".claude");
+    let adopt = if args.adopt { Adopt::Yes } else { Adopt::No };
+    let sites = sites(context, &home, &path, &state_dir);
+    let links = sites.iter().any(|site| site.config.path() == main).then_some((main, adopt));
+    let status_line = match args.statusline {
+        StatusLine::Keep => StatusLineChoice::Keep,
+        StatusLine::Replace => StatusLineChoice::Replace,
+        StatusLine::Skip => StatusLineChoice::Skip,
+    };
+    Ok(Request { state_dir, program, sites, status_line, texts: true, completions, links })
+}
+
+/// Every configuration directory, with the agents that use it.
+pub(crate) fn sites(context: &Context, home: &Path, path: &[PathBuf], state_dir: &Path) -> Vec<Site> {
+    let now = SystemTime::now();
+    let recorded = in_use::recorded(state_dir, now);
+    let installed = versions::installed(home, path);
+    configs(context, &recorded)
+        .into_iter()
+        .map(|config| {
+            let mut agents = versions::in_config_dir(&config, now);
+            let here = recorded.iter().filter(|recorded| recorded.config_dir == config.path());
+            agents.extend(here.filter_map(|recorded| recorded.agent.clone()));
+            agents.extend(installed.iter().cloned());
+            Site { config, agents }
+        })
+        .collect()
+}
+
+/// The directories that the environment and the configuration name, and those on record.
+fn configs(context: &Context, recorded: &[in_use::Recorded]) -> Vec<ConfigDir> {
+    let named = context.clinic.configs.iter().map(|config| config.path().to_path_buf());
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let mut all: Vec<PathBuf> = named.map(absolute).collect();
+    if Context::place("CLAUDE_CONFIG_DIR").is_none() {
+        // One that is on record and gone was a try, or lies on another disk: nothing to speak of.
+        all.extend(recorded.iter().map(|recorded| recorded.config_dir.clone()).filter(|path| path.is_dir()));
+    }
+    config_dirs(None, None, &all)
+}
+
+/// Where this program lies: as `PATH` has it, where that is the same, for a link there outlives updates.
+pub(crate) fn program(path: &[PathBuf]) -> Result<Program, Failure> {
+    let itself = std::env::current_exe()?;
+    let real = std::fs::canonicalize(&itself).ok();
+    let named = itself.file_name().unwrap_or_default();
+    let on_path = path.iter().map(|folder| folder.join(named));
+    let mut same = on_path.filter(|path| real.is_some() && std::fs::canonicalize(path).ok() == real);
+    Program::new(&same.next().unwrap_or(itself)).map_err(|error| {
+        Failure::new(Exit::Refused, format!("cannot {error}"))
+            .hint("put the program somewhere else, and run it there")
+    })
+}
+
+fn completion(shell: Shell) -> Vec<u8> {
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rekindle", &mut bytes);
+    bytes
+}
+
+/// Shows the changes as one diff, the settings last, and what should be known about them.
+pub(crate) fn show(context: &Context, changes: &[Change], notes: &[Note], out: &mut Out) {
+    let colours = colour();
+    let mut ordered: Vec<&Change> = changes.iter().collect();
+    // What stands right above the question is what matters most.
+    ordered.sort_by_key(|change| change.part == Part::Settings);
+    for change in ordered {
+        if change.part == Part::Completion {
+            // Hundreds of lines that nobody reads; `rekindle completions` prints them for who does.
+            let lines = change
+                .after
+                .as_ref()
+                .or(change.before.as_ref())
+                .map_or(0, |text| text.split(|byte| *byte == b'\n').count());
+            out.line(&format!("{} {} ({lines} lines)", change.action(), context.short_path(&change.path)));
+            continue;
+        }
+        for line in change.diff(&context.short_path(&change.path)).lines() {
+            let code = match line.as_bytes().first() {
+                Some(b'+') => "32",
+                Some(b'-') => "31",
+                Some(b'@') => "36",
+                _ => "0",
+            };
+            out.line(&paint(line, code, colours && code != "0"));
+        }
+    }
+    out.flush();
+    for note in notes {
+        say(&format!("rekindle: {note}"));
+    }
+}
+
+/// Goes on only with a yes.
+pub(crate) fn agree(yes: bool, question: &str) -> Result<(), Failure> {
+    match if yes { Answer::Yes } else { ask(question) } {
+        Answer::Yes => Ok(()),
+        Answer::No => Err(Failure::new(Exit::Refused, "nothing was changed")),
+        Answer::Nobody => Err(Failure::new(Exit::Usage, "there is nobody to ask, and nothing was changed")
+            .hint("say --yes to go on without asking, or --dry-run to see what would be done")),
+    }
+}
+
+pub(crate) fn changes_json(changes: &[Change]) -> Value {
+    let one = |change: &Change| {
+        let path = change.path.to_string_lossy();
+        json!({ "path": path, "kind": change.part.word(), "action": change.action(), "diff": change.diff(&path) })
+    };
+    changes.iter().map(one).collect()
+}
+
+pub(crate) fn notes_json(notes: &[Note]) -> Value {
+    notes.iter().map(|note| Value::from(note.to_string())).collect()
+}
+
+/// A plan that was not made: nothing is changed, in any file.
+pub(crate) fn refuse(error: &PlanError) -> Failure {
+    let (exit, hint) = match error {
+        PlanError::Settings { .. } => (Exit::Refused, "mend it by hand and try again; no file was changed"),
+        PlanError::ReadOnly { .. } => (Exit::Refused, "make it writable and try again; no file was changed"),
+        PlanError::DanglingLink { .. } => (Exit::Refused, "mend the link and try again; no file was changed"),
+        PlanError::Record(_) => (Exit::Refused, "update rekindle; no file was changed"),
+        PlanError::Unreadable { source, .. } => {
+            return Failure::new(Exit::Failed, format!("cannot {error}: {source}"))
+                .hint("no file was changed");
+        }
+    };
+    Failure::new(exit, format!("cannot {error}")).hint(hint)
+}
+
+/// A plan that was not finished.
+pub(crate) fn fail(error: ApplyError) -> Failure {
+    match error {
+        ApplyError::Plan(error) => refuse(&error),
+        ApplyError::Restless { .. } => {
+            Failure::new(Exit::Refused, format!("cannot {error}")).hint("try again")
+        }
+        error => Failure::from(error),
+    }
+}

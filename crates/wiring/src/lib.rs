@@ -1,0 +1,25 @@
+//! Wires rekindle into agents and shells, and undoes exactly that.
+//!
+//! A plan is a value: [`init::plan`] and [`uninstall::plan`] read everything and write nothing; [`apply`] and
+//! [`uninstall::undo`] do what was planned. docs/wiring.md says what is written where.
+
+mod apply;
+pub mod completions;
+pub mod in_use;
+pub mod init;
+mod links;
+mod marker;
+pub mod plan;
+mod program;
+mod record;
+pub mod safety;
+pub mod settings;
+mod signature;
+mod site;
+mod texts;
+pub mod uninstall;
+
+pub use apply::{ApplyError, apply};
+pub use marker::is_wired;
+pub use program::{BadProgram, Program};
+pub use record::RecordError;

@@ -1,0 +1,56 @@
+//! The mark that says: the settings of this configuration directory are wired.
+//!
+//! Hot: a plugin's hook asks for it on every event, and then costs one hash of a path and one `stat`.
+
+use std::path::{Path, PathBuf};
+
+/// Where everything about the wiring lies in the state directory.
+pub(crate) fn folder(state_dir: &Path) -> PathBuf {
+    state_dir.join("wiring")
+}
+
+/// The short name of a path: stable, and safe as a file's name.
+pub(crate) fn name_of(path: &Path) -> String {
+    // Two spellings that differ by slashes and dots are one.
+    let clean: PathBuf = path.components().collect();
+    blake3::hash(clean.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The mark of a configuration directory.
+pub(crate) fn marker(state_dir: &Path, config_dir: &Path) -> PathBuf {
+    folder(state_dir).join(format!("wired-{}", name_of(config_dir)))
+}
+
+/// Whether `rekindle init` wired the settings of a configuration directory: then a plugin's hooks have nothing to do.
+pub fn is_wired(state_dir: &Path, config_dir: &Path) -> bool {
+    std::fs::symlink_metadata(marker(state_dir, config_dir)).is_ok()
+}
+
+/// The paths by which an agent may name this directory: as it is spelled, and as it is.
+pub(crate) fn spellings(config_dir: &Path) -> Vec<PathBuf> {
+    let real = std::fs::canonicalize(config_dir).unwrap_or_else(|_| config_dir.to_path_buf());
+    if real == config_dir { vec![real] } else { vec![config_dir.to_path_buf(), real] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_directory_has_one_name() {
+        let name = name_of(Path::new("/home/u/.claude"));
+        assert_eq!(name, name_of(Path::new("/home/u/./.claude/")));
+        assert_ne!(name, name_of(Path::new("/home/u/.claude-2")));
+        assert_eq!(name.len(), 16);
+    }
+
+    #[test]
+    fn wired_is_what_has_the_mark() {
+        let state = tempfile::tempdir().unwrap();
+        let config = Path::new("/home/u/.claude");
+        assert!(!is_wired(state.path(), config));
+        state::durable::private_dir(&folder(state.path())).unwrap();
+        state::durable::replace(&marker(state.path(), config), b"").unwrap();
+        assert!(is_wired(state.path(), Path::new("/home/u/.claude/")));
+    }
+}
