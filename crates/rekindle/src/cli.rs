@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
+    branches, completions, doctor, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -25,6 +25,7 @@ pub(crate) enum Command {
     Vault(vault::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
+    Doctor(doctor::Args),
     Settle(settle::Args),
     Statusline(statusline::Args),
     Completions(completions::Args),

@@ -34,6 +34,7 @@ pub use history::HistoryError;
 pub use notify::Desktop;
 pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
+pub use spools::{in_refuge, unsettled};
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
 pub use watch::Watched;

@@ -2,6 +2,7 @@
 
 pub(crate) mod branches;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod repair;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Man(args) => man::run(&args),
         Command::Init(args) => init::run(&Context::load()?, &args),
         Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Scan(args) => scan::run(&Context::load()?, &args),
         Command::Repair(args) => repair::run(&Context::load()?, &args),

@@ -33,15 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
         return detached();
     }
-    let context = Context::load()?;
-    let settler = context.settler()?;
-    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
-    let vaulted = mirror(&context, &settler, &settled.turned)?;
-    settler.prepare(&settled, Timestamp::now())?;
-    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
-    if context.config.state.git {
-        settler.commit_state(&commit_words(&settled))?;
-    }
+    let (settled, vaulted) = once(&Context::load()?)?;
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
@@ -56,6 +48,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out.line(&format!("settled {events} of {sessions}"));
     }
     out.finish()
+}
+
+/// Settles what there is, with everything that follows from it; whether the vault was brought up to date.
+pub(crate) fn once(context: &Context) -> Result<(Settled, bool), Failure> {
+    let settler = context.settler()?;
+    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let vaulted = mirror(context, &settler, &settled.turned)?;
+    settler.prepare(&settled, Timestamp::now())?;
+    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
+    if context.config.state.git {
+        settler.commit_state(&commit_words(&settled))?;
+    }
+    Ok((settled, vaulted))
 }
 
 /// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
