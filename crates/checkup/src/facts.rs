@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use agents::claude::versions::Seen;
+use jiff::Timestamp;
+use semver::Version;
 use settle::alarm::{Space, Sweep};
 use wiring::safety::UnsafeEvent;
 use wiring::settings::Reading;
-use jiff::Timestamp;
-use semver::Version;
 
 /// Everything that is judged.
 #[derive(Debug, Clone, Default)]

@@ -62,7 +62,12 @@ impl Remedy {
         Remedy {
             modes,
             settle: waits && state.paused.is_none(),
-            sites: facts.sites.iter().filter(|site| is_ours_to_mend(site)).map(|site| site.path.clone()).collect(),
+            sites: facts
+                .sites
+                .iter()
+                .filter(|site| is_ours_to_mend(site))
+                .map(|site| site.path.clone())
+                .collect(),
             links: main_wired && facts.links.iter().any(missing),
         }
     }

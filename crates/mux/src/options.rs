@@ -35,7 +35,11 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             parse(text),
-            [pair("@continuum-restore", "on"), pair("@resurrect-processes", "ssh claude"), pair("@plugin", "")]
+            [
+                pair("@continuum-restore", "on"),
+                pair("@resurrect-processes", "ssh claude"),
+                pair("@plugin", "")
+            ]
         );
     }
 }

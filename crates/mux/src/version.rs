@@ -59,6 +59,8 @@ mod tests {
 
     #[test]
     fn the_installed_one_answers() {
-        assert!(matches!(installed(Duration::from_secs(30)), Installed::Version(text) if numbers(&text).is_some()));
+        assert!(
+            matches!(installed(Duration::from_secs(30)), Installed::Version(text) if numbers(&text).is_some())
+        );
     }
 }

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
+    branches, completions, doctor, init, man, repair, scan, settle, show, statusline, undo, uninstall, up,
+    vault,
 };
 
 /// Coding agents that survive anything

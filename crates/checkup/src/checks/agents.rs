@@ -9,9 +9,11 @@ use crate::words::list;
 
 /// It could resume nothing, for nobody.
 const RESUME_BROKEN: Version = Version::new(2, 1, 120);
-/// Measured: 2.1.100 registers itself, 2.1.31 does not; it also finds a conversation from everywhere, 2.1.31 only from the
-/// conversation's own directory. What lies between was not tried and counts as the older.
-const SEES_ALL: Version = Version::new(2, 1, 100);
+/// Measured: 2.1.100 registers itself, 2.1.31 does not. What lies between was not tried and counts as the older.
+const REGISTERS: Version = Version::new(2, 1, 100);
+/// Measured: 2.1.31 and 2.1.100 find a conversation only from its own directory, 2.1.325 from everywhere. What lies
+/// between was not tried, and nothing is said of it.
+const MAY_FIND_ANYWHERE: Version = Version::new(2, 1, 101);
 
 pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -24,9 +26,12 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     if !facts.agents.on_node.is_empty() {
         let nodes = list(facts.agents.on_node.iter().map(|seen| &seen.version));
         findings.push(
-            Finding::note(Id::AgentArgumentsWiped, format!("agent {nodes} runs on Node and wipes its arguments"))
-                .why("a restore cannot know the flags that such an agent was started with")
-                .fix("use the native build of the agent"),
+            Finding::note(
+                Id::AgentArgumentsWiped,
+                format!("agent {nodes} runs on Node and wipes its arguments"),
+            )
+            .why("a restore cannot know the flags that such an agent was started with")
+            .fix("use the native build of the agent"),
         );
     }
     variables(facts, &mut findings);
@@ -51,9 +56,13 @@ fn installed(facts: &Facts, in_use: &[&Version], findings: &mut Vec<Finding>) {
         let starts = on_path.is_some_and(|(_, version)| version.as_ref() == Some(&RESUME_BROKEN));
         let level = if starts { Level::Problem } else { Level::Warning };
         findings.push(
-            Finding::new(Id::AgentResumeBroken, level, format!("agent {RESUME_BROKEN} cannot resume conversations"))
-                .why("this one version broke it for everybody, so a restore with it fails")
-                .fix("claude update"),
+            Finding::new(
+                Id::AgentResumeBroken,
+                level,
+                format!("agent {RESUME_BROKEN} cannot resume conversations"),
+            )
+            .why("this one version broke it for everybody, so a restore with it fails")
+            .fix("claude update"),
         );
     }
 }
@@ -74,13 +83,13 @@ fn versions(in_use: &[&Version], findings: &mut Vec<Finding>) {
     );
     tell(
         Id::AgentNoRegistry,
-        &SEES_ALL,
+        &REGISTERS,
         "keeps no registry of live sessions",
         "without hooks nothing proves which conversation such an agent is in",
     );
     tell(
         Id::AgentResumeOwnDirectory,
-        &SEES_ALL,
+        &MAY_FIND_ANYWHERE,
         "finds a conversation only from its own directory",
         "a directory that was moved or removed makes its conversations impossible to resume",
     );
@@ -100,9 +109,12 @@ fn variables(facts: &Facts, findings: &mut Vec<Finding>) {
     let here = &facts.agents.inherited_here;
     if !here.is_empty() {
         findings.push(
-            Finding::warning(Id::ChildVariablesHere, format!("this shell was started by an agent ({})", list(here)))
-                .why("an agent that is started from here takes itself for a child and may save nothing")
-                .fix(format!("unset {}", here.join(" "))),
+            Finding::warning(
+                Id::ChildVariablesHere,
+                format!("this shell was started by an agent ({})", list(here)),
+            )
+            .why("an agent that is started from here takes itself for a child and may save nothing")
+            .fix(format!("unset {}", here.join(" "))),
         );
     }
     for agent in &facts.agents.inheriting {
@@ -111,7 +123,10 @@ fn variables(facts: &Facts, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::warning(
                 Id::ChildVariablesAgent,
-                format!("the agent with pid {}{place} was started with {variables} of another one", agent.pid),
+                format!(
+                    "the agent with pid {}{place} was started with {variables} of another one",
+                    agent.pid
+                ),
             )
             .why("it takes itself for a child and may save nothing: its conversation would be lost")
             .fix("end it and start it from a clean shell"),
@@ -123,7 +138,10 @@ fn variables(facts: &Facts, findings: &mut Vec<Finding>) {
 mod tests {
     use super::*;
     use crate::checks::ids;
-    use crate::facts::{Inheriting, tests::{seen, well}};
+    use crate::facts::{
+        Inheriting,
+        tests::{seen, well},
+    };
 
     fn with(versions: &[&str]) -> Facts {
         let mut facts = well();
@@ -136,7 +154,10 @@ mod tests {
         assert_eq!(ids(check, &with(&[])), ["agents-well"]);
         assert_eq!(ids(check, &with(&["2.1.325", "2.1.325"])), ["agents-well"]);
         assert_eq!(ids(check, &with(&["2.1.101"])), ["agents-well"]);
-        assert_eq!(ids(check, &with(&["2.1.100"])), ["agent-drops-settings", "agents-well"]);
+        assert_eq!(
+            ids(check, &with(&["2.1.100"])),
+            ["agent-drops-settings", "agent-resume-own-directory", "agents-well"]
+        );
         assert_eq!(
             ids(check, &with(&["2.1.31"])),
             ["agent-drops-settings", "agent-no-registry", "agent-resume-own-directory", "agents-well"]
@@ -166,8 +187,11 @@ mod tests {
     fn inherited_variables_here_and_there() {
         let mut facts = well();
         facts.agents.inherited_here = vec!["CLAUDECODE".to_owned()];
-        facts.agents.inheriting =
-            vec![Inheriting { pid: 7, cwd: Some("/p".to_owned()), variables: vec!["CLAUDE_CODE_CHILD_SESSION".to_owned()] }];
+        facts.agents.inheriting = vec![Inheriting {
+            pid: 7,
+            cwd: Some("/p".to_owned()),
+            variables: vec!["CLAUDE_CODE_CHILD_SESSION".to_owned()],
+        }];
         assert_eq!(ids(check, &facts), ["child-variables-here", "child-variables-agent"]);
         assert!(check(&facts)[1].what.contains("pid 7 in /p"));
     }

@@ -65,7 +65,8 @@ fn cleanup(facts: &Facts, site: &SiteFacts, findings: &mut Vec<Finding>) {
     let what = format!("the agent soon deletes {soon} of {config} (cleanupPeriodDays = {})", sweep.days);
     let fresh = |synced: jiff::Timestamp| facts.now.as_second() - synced.as_second() < FRESH_SECONDS;
     let finding = if facts.vault.synced.is_some_and(fresh) {
-        Finding::note(Id::CleanupSoon, what).why("they stay in the vault, but an agent can resume them no more")
+        Finding::note(Id::CleanupSoon, what)
+            .why("they stay in the vault, but an agent can resume them no more")
     } else {
         Finding::warning(Id::CleanupSoon, what).why("the vault may not have them yet, and then they are gone")
     };
@@ -77,17 +78,23 @@ fn managed(facts: &Facts, findings: &mut Vec<Finding>) {
     if managed.hooks_only || managed.hooks_disabled {
         let key = if managed.hooks_only { "allowManagedHooksOnly" } else { "disableAllHooks" };
         findings.push(
-            Finding::warning(Id::ManagedHooksOnly, format!("managed settings keep our hooks from running ({key})"))
-                .why("nothing is recorded but what processes and the agent's registry show")
-                .fix("ask whoever manages this machine to allow them"),
+            Finding::warning(
+                Id::ManagedHooksOnly,
+                format!("managed settings keep our hooks from running ({key})"),
+            )
+            .why("nothing is recorded but what processes and the agent's registry show")
+            .fix("ask whoever manages this machine to allow them"),
         );
     }
     if let Some(days) = managed.cleanup_days {
         let days = usize::try_from(days).unwrap_or(usize::MAX);
         let days = count(days, "day", "days");
         findings.push(
-            Finding::note(Id::ManagedRetention, format!("managed settings delete conversations after {days}"))
-                .why("the vault keeps nothing longer than such a policy allows"),
+            Finding::note(
+                Id::ManagedRetention,
+                format!("managed settings delete conversations after {days}"),
+            )
+            .why("the vault keeps nothing longer than such a policy allows"),
         );
     }
 }
@@ -104,9 +111,12 @@ fn own(facts: &Facts, findings: &mut Vec<Finding>) {
     }
     if !config.unknown.is_empty() {
         findings.push(
-            Finding::note(Id::ConfigUnknownKey, format!("{path} sets what is no setting: {}", list(&config.unknown)))
-                .why("it has no effect, and may be a slip of the pen")
-                .fix("docs/contracts.md names every setting"),
+            Finding::note(
+                Id::ConfigUnknownKey,
+                format!("{path} sets what is no setting: {}", list(&config.unknown)),
+            )
+            .why("it has no effect, and may be a slip of the pen")
+            .fix("docs/contracts.md names every setting"),
         );
     }
 }

@@ -17,9 +17,12 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         StateFound::Nothing | StateFound::Ours => {}
         StateFound::Foreign { owner, user } => {
             findings.push(
-                Finding::problem(Id::StateForeign, format!("{path} belongs to user {owner}, and this is user {user}"))
-                    .why("files written by another user would lock its owner out, so nothing is written")
-                    .fix("run rekindle as its owner, or set REKINDLE_STATE_DIR"),
+                Finding::problem(
+                    Id::StateForeign,
+                    format!("{path} belongs to user {owner}, and this is user {user}"),
+                )
+                .why("files written by another user would lock its owner out, so nothing is written")
+                .fix("run rekindle as its owner, or set REKINDLE_STATE_DIR"),
             );
             return findings;
         }
@@ -42,7 +45,7 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         (StateFound::Nothing, _) => "nothing is remembered yet".to_owned(),
         (_, None) => format!("{} on record", count(state.records.all, "session", "sessions")),
         (_, Some(synced)) => format!(
-            "{} on record, the vault is {} old",
+            "{} on record, the vault last grew {} ago",
             count(state.records.all, "session", "sessions"),
             age(facts.now.as_second() - synced.as_second())
         ),
@@ -54,9 +57,12 @@ fn modes(facts: &Facts, findings: &mut Vec<Finding>) {
     let state = &facts.state;
     if let Some(mode) = state.open {
         findings.push(
-            Finding::problem(Id::StateOpen, format!("{} is open to others (mode {mode:04o})", state.path.display()))
-                .why("conversations hold secrets, and other users of this machine can read them")
-                .ours(),
+            Finding::problem(
+                Id::StateOpen,
+                format!("{} is open to others (mode {mode:04o})", state.path.display()),
+            )
+            .why("conversations hold secrets, and other users of this machine can read them")
+            .ours(),
         );
     }
     if let Some((first, mode)) = state.open_inside.first() {
@@ -135,12 +141,17 @@ fn waiting(facts: &Facts, findings: &mut Vec<Finding>) {
                 .fix("rekindle unpause"),
         );
     }
-    let settles = |finding: Finding| if state.paused.is_some() { finding.fix("rekindle unpause") } else { finding.ours() };
+    let settles = |finding: Finding| {
+        if state.paused.is_some() { finding.fix("rekindle unpause") } else { finding.ours() }
+    };
     if state.in_refuge > 0 {
         let sessions = count(state.in_refuge, "session wait", "sessions wait");
         findings.push(settles(
-            Finding::warning(Id::RefugeWaiting, format!("events of {sessions} outside of the state directory"))
-                .why("the state could not be written when they came, and they lie where a reboot erases them"),
+            Finding::warning(
+                Id::RefugeWaiting,
+                format!("events of {sessions} outside of the state directory"),
+            )
+            .why("the state could not be written when they came, and they lie where a reboot erases them"),
         ));
     }
     // While it is paused, this is what was asked for.
@@ -158,18 +169,24 @@ fn story(facts: &Facts, findings: &mut Vec<Finding>) {
         let errors = count(facts.state.errors.len(), "error", "errors");
         let ago = age(facts.now.as_second() - newest.at.as_second());
         findings.push(
-            Finding::warning(Id::LogErrors, format!("{errors} in a day; the newest, {ago} ago: {}", newest.text))
-                .why("hooks and settle never stop an agent, so what goes wrong is told only in their log")
-                .fix(format!("read {}", facts.state.path.join("log").display())),
+            Finding::warning(
+                Id::LogErrors,
+                format!("{errors} in a day; the newest, {ago} ago: {}", newest.text),
+            )
+            .why("hooks and settle never stop an agent, so what goes wrong is told only in their log")
+            .fix(format!("read {}", facts.state.path.join("log").display())),
         );
     }
     if let Some(newest) = facts.state.newest_journal {
         let ahead = newest.as_second() - facts.now.as_second();
         if ahead > CLOCK_SLACK_SECONDS {
             findings.push(
-                Finding::warning(Id::ClockBehind, format!("the journal is {} ahead of the clock", age(ahead)))
-                    .why("the clock went back, so ages are wrong and nothing is pruned until it has caught up")
-                    .fix("set the clock (timedatectl status)"),
+                Finding::warning(
+                    Id::ClockBehind,
+                    format!("the journal is {} ahead of the clock", age(ahead)),
+                )
+                .why("the clock went back, so ages are wrong and nothing is pruned until it has caught up")
+                .fix("set the clock (timedatectl status)"),
             );
         }
     }
@@ -198,9 +215,12 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
         {
             let old = age(facts.now.as_second() - synced.as_second());
             findings.push(
-                Finding::warning(Id::VaultBehind, format!("the vault is {old} old, and conversations grew since"))
-                    .why("what was said since then exists only in the agent's own files")
-                    .fix("rekindle vault sync"),
+                Finding::warning(
+                    Id::VaultBehind,
+                    format!("the vault is {old} old, and conversations grew since"),
+                )
+                .why("what was said since then exists only in the agent's own files")
+                .fix("rekindle vault sync"),
             );
         }
         _ => {}
@@ -208,9 +228,12 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
     if !vault.losses.is_empty() {
         let lost = count(vault.losses.len(), "conversation", "conversations");
         findings.push(
-            Finding::warning(Id::VaultLosses, format!("{lost} lost rows that the vault has: {}", list(&vault.losses)))
-                .why("a resume would continue without them")
-                .fix("rekindle repair ID"),
+            Finding::warning(
+                Id::VaultLosses,
+                format!("{lost} lost rows that the vault has: {}", list(&vault.losses)),
+            )
+            .why("a resume would continue without them")
+            .fix("rekindle repair ID"),
         );
     }
 }
@@ -237,7 +260,10 @@ mod tests {
     fn another_users_state_ends_the_look() {
         let foreign = StateFound::Foreign { owner: 0, user: 1 };
         check_state(|facts| facts.state.found = foreign, &["state-foreign"]);
-        check_state(|facts| facts.state.found = StateFound::Unreadable("x".to_owned()), &["state-unreadable"]);
+        check_state(
+            |facts| facts.state.found = StateFound::Unreadable("x".to_owned()),
+            &["state-unreadable"],
+        );
         check_state(|facts| facts.state.found = StateFound::Nothing, &["state-well"]);
     }
 

@@ -69,9 +69,12 @@ fn of_version(whose: &str, version: &str, findings: &mut Vec<Finding>) {
         );
     } else if numbers < TELLS_SIGNALS {
         findings.push(
-            Finding::note(Id::TmuxNoDeathSignal, format!("{whose} is {version}, which does not tell signals"))
-                .why("before 3.3 a pane does not say by which signal its process died (pane_dead_signal)")
-                .fix("update tmux"),
+            Finding::note(
+                Id::TmuxNoDeathSignal,
+                format!("{whose} is {version}, which does not tell signals"),
+            )
+            .why("before 3.3 a pane does not say by which signal its process died (pane_dead_signal)")
+            .fix("update tmux"),
         );
     }
 }

@@ -129,9 +129,12 @@ fn plugin(site: &SiteFacts, findings: &mut Vec<Finding>) {
     match (site.wired(), site.marked) {
         (true, true) | (false, false) => {}
         (true, false) => findings.push(
-            Finding::warning(Id::PluginAndSettings, format!("plugin and settings of {directory} both call us"))
-                .why("every event is written down twice, for no mark tells the plugin to yield")
-                .ours(),
+            Finding::warning(
+                Id::PluginAndSettings,
+                format!("plugin and settings of {directory} both call us"),
+            )
+            .why("every event is written down twice, for no mark tells the plugin to yield")
+            .ours(),
         ),
         (false, true) => findings.push(
             Finding::problem(
@@ -149,7 +152,9 @@ fn status_line(site: &SiteFacts, findings: &mut Vec<Finding>) {
     let (what, fix) = match reading.status_line {
         StatusLineSeen::Ours => return,
         StatusLineSeen::None => ("there is no status line", "rekindle init"),
-        StatusLineSeen::Foreign => ("the status line is not ours", "rekindle init (keeps yours and shows both)"),
+        StatusLineSeen::Foreign => {
+            ("the status line is not ours", "rekindle init (keeps yours and shows both)")
+        }
     };
     findings.push(
         Finding::note(Id::StatusLineNotOurs, format!("{what} in {}", site.path.display()))
@@ -237,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_program_must_be_there_and_this_one() {
-        let called = |called| move |site: &mut SiteFacts| site.programs = vec![("/old/rekindle".into(), called)];
+        let called =
+            |called| move |site: &mut SiteFacts| site.programs = vec![("/old/rekindle".into(), called)];
         check_site(called(Called::Missing), &["hook-program-missing"]);
         check_site(called(Called::Other(Some("0.0.9".to_owned()))), &["hook-program-other"]);
         check_site(called(Called::Same), &["wiring-well"]);

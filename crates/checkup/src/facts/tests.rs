@@ -17,8 +17,7 @@ fn at(second: i64) -> Timestamp {
 /// A machine on which everything is as it should be.
 pub(crate) fn well() -> Facts {
     let stop = WiredEvent { name: "Stop".to_owned(), ours: true, foreign: false };
-    let reading =
-        Reading { events: vec![stop], status_line: StatusLineSeen::Ours, ..Reading::default() };
+    let reading = Reading { events: vec![stop], status_line: StatusLineSeen::Ours, ..Reading::default() };
     let site = SiteFacts {
         path: "/h/.claude".into(),
         there: true,

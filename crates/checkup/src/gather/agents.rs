@@ -15,8 +15,10 @@ const HARMFUL: usize = 4;
 pub(super) fn look(places: &Places, world: &World) -> AgentFacts {
     let program = places.path.iter().map(|folder| folder.join("claude")).find(|path| path.is_file());
     let seen: Vec<&Seen> = places.sites.iter().flat_map(|site| &site.agents).collect();
-    let version = |path: &PathBuf| seen.iter().find(|seen| seen.place == *path).map(|seen| seen.version.clone());
-    let mut on_node: Vec<Seen> = seen.iter().filter(|seen| runs_on_node(&seen.place)).map(|seen| (*seen).clone()).collect();
+    let version =
+        |path: &PathBuf| seen.iter().find(|seen| seen.place == *path).map(|seen| seen.version.clone());
+    let mut on_node: Vec<Seen> =
+        seen.iter().filter(|seen| runs_on_node(&seen.place)).map(|seen| (*seen).clone()).collect();
     on_node.sort();
     on_node.dedup();
     let harmful = &CHILD_VARIABLES[..HARMFUL];

@@ -33,7 +33,7 @@ fn nearest(path: &Path) -> Option<&Path> {
 /// The network file system that a path lies on; nothing for a local one.
 #[cfg(target_os = "linux")]
 pub(super) fn network(path: &Path) -> Option<&'static str> {
-    kind(i64::from(rustix::fs::statfs(nearest(path)?).ok()?.f_type))
+    kind(rustix::fs::statfs(nearest(path)?).ok()?.f_type)
 }
 
 /// Not told on other systems.
@@ -42,10 +42,10 @@ pub(super) fn network(_path: &Path) -> Option<&'static str> {
     None
 }
 
-/// By the numbers in linux/magic.h and the file systems' own headers.
+/// By the numbers in linux/magic.h and the file systems' own headers; their type differs between processors.
 #[cfg(target_os = "linux")]
-fn kind(number: i64) -> Option<&'static str> {
-    match number & 0xffff_ffff {
+fn kind(number: impl Into<i64>) -> Option<&'static str> {
+    match number.into() & 0xffff_ffff {
         0x6969 => Some("NFS"),
         0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
         0x5346_414f | 0x6b41_4653 => Some("AFS"),
@@ -65,7 +65,7 @@ mod tests {
     fn kinds_are_told_by_their_number() {
         assert_eq!(kind(0x6969), Some("NFS"));
         // As a signed number of 32 bits.
-        assert_eq!(kind(i64::from(0xff53_4d42_u32.cast_signed())), Some("SMB"));
+        assert_eq!(kind(0xff53_4d42_u32.cast_signed()), Some("SMB"));
         assert_eq!(kind(0xef53), None);
         assert_eq!(network(Path::new("/proc/none/of/this")), None);
     }

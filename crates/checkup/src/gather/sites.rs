@@ -69,7 +69,8 @@ fn versions(places: &Places, file: &Path) -> Vec<Version> {
 }
 
 fn missing(reading: &Reading, versions: &[Version]) -> Vec<&'static str> {
-    let ours = |event: &HookEvent| reading.events.iter().any(|wired| wired.ours && wired.name == event.name());
+    let ours =
+        |event: &HookEvent| reading.events.iter().any(|wired| wired.ours && wired.name == event.name());
     known_to_all(versions).into_iter().filter(|event| !ours(event)).map(HookEvent::name).collect()
 }
 
@@ -148,7 +149,10 @@ mod tests {
         let file = dir.path().join("managed-settings.json");
         assert_eq!(managed(&file), ManagedFacts::default());
         replace(&file, br#"{"allowManagedHooksOnly": true, "cleanupPeriodDays": 7}"#).unwrap();
-        assert_eq!(managed(&file), ManagedFacts { hooks_only: true, hooks_disabled: false, cleanup_days: Some(7) });
+        assert_eq!(
+            managed(&file),
+            ManagedFacts { hooks_only: true, hooks_disabled: false, cleanup_days: Some(7) }
+        );
         replace(&file, b"{").unwrap();
         assert_eq!(managed(&file), ManagedFacts::default());
     }

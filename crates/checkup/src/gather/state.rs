@@ -169,7 +169,9 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
             facts.newest_transcript = facts.newest_transcript.max(at);
         }
     }
-    let Some(state) = state.filter(|state| state.vault().join("conversations").is_dir()) else { return facts };
+    let Some(state) = state.filter(|state| state.vault().join("conversations").is_dir()) else {
+        return facts;
+    };
     let written = std::fs::metadata(state.cache().join("vault-files.json")).and_then(|meta| meta.modified());
     facts.synced = written.ok().and_then(|time| Timestamp::try_from(time).ok());
     match losses(state, configs) {
@@ -203,8 +205,7 @@ mod tests {
     #[test]
     fn open_modes_are_found_wherever_they_are() {
         let dir = tempfile::tempdir().unwrap();
-        let (folder, file, git) =
-            (dir.path().join("a"), dir.path().join("a/b"), dir.path().join(".git"));
+        let (folder, file, git) = (dir.path().join("a"), dir.path().join("a/b"), dir.path().join(".git"));
         private_dir(&folder).unwrap();
         private_dir(&git).unwrap();
         replace(&file, b"").unwrap();

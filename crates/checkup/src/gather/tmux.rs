@@ -19,7 +19,9 @@ pub(super) fn look(world: &World) -> TmuxFacts {
             let silent = ServerFacts { socket: socket.clone(), ..ServerFacts::default() };
             match listing {
                 Listing::Alive(server) => Some(of_server(server)),
-                Listing::Unknown { why } => Some(ServerFacts { answer: Answer::Silent(why.clone()), ..silent }),
+                Listing::Unknown { why } => {
+                    Some(ServerFacts { answer: Answer::Silent(why.clone()), ..silent })
+                }
                 Listing::Gone => None,
             }
         })

@@ -137,8 +137,13 @@ fn fix(places: &Places, facts: &Facts, args: &Args, out: &mut Out) -> Result<Fix
         }
     }
     if let Some(mut plan) = plan {
-        let what = plan.changes().iter().map(|change| short_path(places.home.as_deref(), &change.path)).collect::<Vec<_>>();
-        let done = if args.dry_run { Ok(()) } else { wiring::apply(&mut plan, Timestamp::now()).map_err(fail) };
+        let what = plan
+            .changes()
+            .iter()
+            .map(|change| short_path(places.home.as_deref(), &change.path))
+            .collect::<Vec<_>>();
+        let done =
+            if args.dry_run { Ok(()) } else { wiring::apply(&mut plan, Timestamp::now()).map_err(fail) };
         let undo = format!(
             "rekindle uninstall takes all of the wiring out; what was there is in {}",
             places.state.join("wiring/backups").display()
@@ -152,7 +157,11 @@ fn fix(places: &Places, facts: &Facts, args: &Args, out: &mut Out) -> Result<Fix
         fixed.note(done, what, format!("chmod {:04o} {path}", mode.from));
     }
     if remedy.settle {
-        let done = if args.dry_run { Ok(()) } else { Context::load().and_then(|context| settle::once(&context).map(drop)) };
+        let done = if args.dry_run {
+            Ok(())
+        } else {
+            Context::load().and_then(|context| settle::once(&context).map(drop))
+        };
         let undo = "nothing to undo: what agents said stays in the spool".to_owned();
         fixed.note(done, "settled what was waiting".to_owned(), undo);
     }
@@ -222,9 +231,11 @@ fn show(findings: &[Finding], totals: Totals, home: Option<&Path>, fixing: bool,
         block(out, &short(&finding.what), &paint("✓ ", "32", colours), &[]);
     }
     let mut words = Vec::new();
-    for (number, one, many) in
-        [(totals.problems, "problem", "problems"), (totals.warnings, "warning", "warnings"), (totals.notes, "note", "notes")]
-    {
+    for (number, one, many) in [
+        (totals.problems, "problem", "problems"),
+        (totals.warnings, "warning", "warnings"),
+        (totals.notes, "note", "notes"),
+    ] {
         if number > 0 {
             words.push(count(number as u64, one, many));
         }
