@@ -39,6 +39,7 @@ fn done(home: &Home, words: &[&str]) -> Finished {
 /// What the doctor finds, as JSON, and how it ended.
 fn doctor(home: &Home, words: &[&str]) -> (Value, Option<i32>) {
     let told = run(home, &[&["doctor", "--json"], words].concat());
+    assert!(!told.stdout.contains("\"disk-full\""), "the disk of this machine is nearly full");
     (serde_json::from_str(&told.stdout).unwrap(), told.code())
 }
 
