@@ -170,7 +170,7 @@ mod tests {
         };
         check(&[old.clone(), new.clone()], "%1", Some("new"));
         check(&[old.clone(), new.clone()], "work:0.1", Some("new"));
-        check(&[old.clone()], "%1", Some("old"));
+        check(std::slice::from_ref(&old), "%1", Some("old"));
         check(&[old], "%2", None);
         let elsewhere = record("far", Status::Active, "/b", "%1", 5);
         assert!(matches!(in_pane(&[new, elsewhere], "%1"), Err(TargetError::Several { .. })));

@@ -20,7 +20,7 @@ use crate::survey::Survey;
 /// Say what is believed about an agent, how sure it is, and what speaks for and against it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle explain work:1.0\n  rekindle explain 1a2b3c4d --json\n\nproven: the agent's own word, in that pane. likely: arguments, environment, the pane's\noption. guess: directory and time. A + speaks for it, a - against it."
+    after_help = "Examples:\n  rekindle explain work:1.0\n  rekindle explain 1a2b3c4d --json\n\nproven: the agent's own word, in its own pane\nlikely: arguments, environment, the pane's option\nguess: directory and time\nA + speaks for it, a - against it."
 )]
 pub(crate) struct Args {
     /// A pane, a session's id or its beginning, a name or a directory
