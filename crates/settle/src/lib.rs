@@ -5,7 +5,10 @@
 
 mod adopt;
 pub mod alarm;
+#[cfg(test)]
+mod bench;
 mod bind;
+mod closed;
 mod complete;
 mod derive;
 mod ending;

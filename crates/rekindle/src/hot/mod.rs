@@ -50,7 +50,8 @@ impl Places {
     fn new() -> Places {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = variable("HOME").map(PathBuf::from);
-        let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
+        // Below it nobody can make a folder; elsewhere root could, and would.
+        let base = home.as_deref().unwrap_or(Path::new("/dev/null"));
         let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
         let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
