@@ -144,7 +144,9 @@ fn story(context: &Context, agent: &AgentView) -> Vec<Entry> {
 }
 
 fn entry_words(entry: &Entry) -> String {
-    let shown = entry.details.iter().filter(|(key, _)| !matches!(key.as_str(), "session" | "spool"));
+    // The session is the one that was asked for; the others only keep settle from telling a thing twice.
+    let shown =
+        entry.details.iter().filter(|(key, _)| !matches!(key.as_str(), "session" | "spool" | "about"));
     let details = shown.map(|(key, value)| match value.as_str() {
         Some(text) => format!("{key}: {text}"),
         None => format!("{key}: {value}"),
