@@ -47,6 +47,8 @@ fn help_of_the_program() {
       init         Wire rekindle into your agents and shells, after showing every
                    change
       uninstall    Take out what `init` wired, and remove what rekindle remembers
+      doctor       Check that everything works: what is wrong, why it matters, how
+                   to fix it
       completions  Print completions for a shell
       man          Print the manual page, or write all pages into a directory
 
@@ -244,6 +246,28 @@ fn help_of_init() {
       rekindle init
 
     Taken back by `rekindle uninstall`.
+    "#);
+}
+
+#[test]
+fn help_of_doctor() {
+    insta::assert_snapshot!(help(&["doctor"]), @r#"
+    Check that everything works: what is wrong, why it matters, how to fix it
+
+    Usage: rekindle doctor [OPTIONS]
+
+    Options:
+          --fix      Put right what is rekindle's own, after showing every change
+          --yes      Do not ask
+          --dry-run  Show what would be put right, and change nothing
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Examples:
+      rekindle doctor
+      rekindle doctor --fix --dry-run
+
+    Looking changes nothing. Every finding is explained in docs/doctor.md.
     "#);
 }
 

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, explain, hook, init, man, map, name, note, pause, repair, scan, settle, show,
-    status, statusline, task, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, scan, settle,
+    show, status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Vault(vault::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
+    Doctor(doctor::Args),
     #[command(hide = true)]
     Hook(hook::Args),
     #[command(hide = true)]

@@ -29,7 +29,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn load() -> Result<Context, Failure> {
+    /// The places that the environment names, and the home directory where there is one.
+    pub(crate) fn surroundings() -> Result<(Surroundings, Option<PathBuf>), Failure> {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let home = etcetera::home_dir().ok();
         if home.is_none() && !(set("CLAUDE_CONFIG_DIR") && set("REKINDLE_STATE_DIR")) {
@@ -38,7 +39,11 @@ impl Context {
         }
         // Where all that matters is named, nothing is looked for in a home.
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
-        let around = Surroundings::new(base, |name| std::env::var_os(name));
+        Ok((Surroundings::new(base, |name| std::env::var_os(name)), home))
+    }
+
+    pub(crate) fn load() -> Result<Context, Failure> {
+        let (around, home) = Context::surroundings()?;
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
@@ -128,10 +133,15 @@ impl Context {
 
     /// A path as users write it.
     pub(crate) fn short_path(&self, path: &Path) -> String {
-        match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(rest) => format!("~/{}", rest.display()),
-            None => path.display().to_string(),
-        }
+        short_path(self.home.as_deref(), path)
+    }
+}
+
+/// A path as users of this home write it.
+pub(crate) fn short_path(home: Option<&Path>, path: &Path) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
     }
 }
 

@@ -42,6 +42,7 @@ pub use newest::newest_transcript;
 pub use notify::Desktop;
 pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
+pub use spools::{in_refuge, unsettled};
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
 pub use watch::Watched;

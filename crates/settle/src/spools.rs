@@ -44,6 +44,22 @@ fn list_in(folder: &Path) -> io::Result<Vec<Spooled>> {
     Ok(spools)
 }
 
+/// Spools with news that no settle has taken in, though they have been at rest for so long.
+pub fn unsettled(state: &StateDir, at_rest: Duration, now: SystemTime) -> usize {
+    let known = known(state);
+    let waits = |spooled: &&Spooled| {
+        let changed = std::fs::metadata(&spooled.path).and_then(|meta| meta.modified());
+        let age = changed.ok().and_then(|changed| now.duration_since(changed).ok());
+        known.get(spooled.session.as_str()) != Some(&spooled.length) && age.is_some_and(|age| age >= at_rest)
+    };
+    list(state).unwrap_or_default().iter().filter(waits).count()
+}
+
+/// Sessions whose events wait in the refuge.
+pub fn in_refuge(refuge: &Refuge) -> usize {
+    list_in(&refuge.spool()).map_or(0, |spools| spools.len())
+}
+
 /// How long each spool was when it was last settled: enough to tell in a moment whether there is news.
 pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
     let bytes = std::fs::read(state.settled()).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 pub(crate) mod branches;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Man(args) => man::run(&args),
         Command::Init(args) => init::run(&Context::load()?, &args),
         Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Status(args) => status::run(&Context::load()?, &args),
         Command::Map(args) => map::run(&Context::load()?, &args),

@@ -4,11 +4,13 @@ mod ask;
 mod bar;
 mod table;
 mod words;
+mod wrap;
 
 pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
 pub(crate) use table::{Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line};
+pub(crate) use wrap::wrap;
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;

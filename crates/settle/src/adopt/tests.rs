@@ -52,3 +52,15 @@ fn one_shots_and_nested_agents_are_known_as_such() {
     let (records, _) = adopted(vec![host], vec![registered(5, "a", "sdk-cli", Life::Alive)], &[(5, 0)]);
     assert_eq!(records[&id("a")].run().map(|run| run.pid), Some(4));
 }
+
+#[test]
+fn a_hook_that_comes_after_the_registry_completes_the_run() {
+    let (mut records, _) = adopted(vec![], vec![registered(5, "a", "cli", Life::Alive)], &[(5, 0)]);
+    let record = records.get_mut(&id("a")).unwrap();
+    let mut said = start(agent(5, 0), 61).with("source", "resume");
+    said.chain[0].argv = vec!["claude".to_owned(), "--resume".to_owned(), "a".to_owned()];
+    crate::fold::fold(record, &said.heard());
+    assert_eq!((record.runs.len(), record.runs[0].source.as_deref()), (1, Some("resume")));
+    assert_eq!(record.runs[0].argv.as_ref().map(Vec::len), Some(3));
+    assert!(named_by_hook(record));
+}
