@@ -84,3 +84,19 @@ fn for_scripts() {
     fs::write(home.state().join("paused"), "").unwrap();
     assert!(said(&home, &["status"]).starts_with("Paused: "));
 }
+
+/// What status lines show comes from the last settle, and a pause has none: so both commands tell them.
+#[test]
+fn status_lines_show_it() {
+    let home = Home::new().unwrap();
+    let (_, body) = home.lookalike("").unwrap();
+    let start = Said::new("SessionStart", 60).with(json!({"source": "startup"}));
+    home.said(SHOP, &body, &[start]).unwrap();
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    let prepared = home.state().join(format!("cache/statusline/{SHOP}.json"));
+    for (command, paused) in [("pause", true), ("unpause", false)] {
+        assert!(home.rekindle(&[command]).unwrap().success());
+        let told: serde_json::Value = serde_json::from_slice(&fs::read(&prepared).unwrap()).unwrap();
+        assert_eq!(told["paused"], paused, "{command}");
+    }
+}

@@ -12,6 +12,7 @@ use lab::believed::{Body, Said};
 use lab::home::Home;
 use lab::process::{self, Finished, wait_until};
 use lab::rekindle::DEADLINE;
+use lab::talk;
 use serde_json::{Value, json};
 
 const SHOP: &str = "1a2b3c4d-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
@@ -29,10 +30,12 @@ fn said_in(home: &Home, words: &[&str], columns: usize) -> String {
     let done = run(home, words, columns);
     assert_eq!(done.code(), Some(0), "{words:?} {}", done.words());
     assert!(!done.stdout.contains('\u{1b}'), "colour in a pipe");
-    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > columns).collect();
+    // How full this machine's disk is says nothing about the program.
+    let shown: Vec<&str> = done.stdout.lines().filter(|line| !line.contains(" MB are left ")).collect();
+    let wide: Vec<&&str> = shown.iter().filter(|line| line.chars().count() > columns).collect();
     assert!(wide.is_empty(), "{wide:#?}");
-    let words = if done.stderr.is_empty() { String::new() } else { format!("--- words\n{}", done.stderr) };
-    format!("{}{words}", done.stdout).replace(&*home.root().to_string_lossy(), "ROOT")
+    let words = if done.stderr.is_empty() { String::new() } else { format!("\n--- words\n{}", done.stderr) };
+    format!("{}{words}\n", shown.join("\n").trim_end()).replace(&*home.root().to_string_lossy(), "ROOT")
 }
 
 fn said(home: &Home, words: &[&str]) -> String {
@@ -65,6 +68,8 @@ fn fleet() -> Home {
     let with =
         |event, ago, folder: &str| Said::new(event, ago).with(json!({"cwd": home.home().join(folder)}));
     home.said(SHOP, &shop, &[start(&home, "shop", 7300), with("UserPromptSubmit", 190, "shop")]).unwrap();
+    // It works, and what it says is saved.
+    talk::set_age(&home.put_talk(SHOP, 1).unwrap(), 0).unwrap();
     let asks = json!({"notification_type": "permission_prompt", "cwd": home.home().join("till")});
     let asks = Said::new("Notification", 310).with(asks);
     home.said(TILL, &till, &[start(&home, "till", 7300), asks]).unwrap();
@@ -83,6 +88,11 @@ fn fleet() -> Home {
 fn agent<'a>(status: &'a Value, session: &str) -> &'a Value {
     let agents = status["agents"].as_array().unwrap();
     agents.iter().find(|agent| agent["sessionId"] == session).unwrap()
+}
+
+/// What is wrong, but for the disk of this machine.
+fn alarms(status: &Value) -> Vec<&Value> {
+    status["alarms"].as_array().unwrap().iter().filter(|alarm| alarm["kind"] != "disk_full").collect()
 }
 
 #[test]
@@ -110,7 +120,7 @@ fn who_needs_you_comes_first() {
      STATE      NAME  TASK                   PANE      CWD     MODEL     AGE   CTX
      ◐ waiting  till                         work:1.0  ~/till  opus-4-1  5 m
      ✕ crashed  mail                                   ~/mail  opus-4-1  2 m
-     ● busy     shop  mend the rounding of…  work:0.0  ~/shop  opus-4-1  3 m  42 %
+     ● busy     shop  mend the rounding of…  work:0.0  ~/shop  lab       3 m  42 %
 
     3 agents: 1 waiting, 1 crashed, 1 busy; 1 more with --all
     "#);
@@ -118,7 +128,7 @@ fn who_needs_you_comes_first() {
      STATE      NAME  TASK                                                      PANE      CWD     MODEL     VERSION  AGE   CTX
      ◐ waiting  till                                                            work:1.0  ~/till  opus-4-1           5 m
      ✕ crashed  mail                                                                      ~/mail  opus-4-1           2 m
-     ● busy     shop  mend the rounding of the cart and write down why it was…  work:0.0  ~/shop  opus-4-1  2.1.325  3 m  42 %
+     ● busy     shop  mend the rounding of the cart and write down why it was…  work:0.0  ~/shop  lab       2.1.325  3 m  42 %
      · ended    done                                                                      ~/done  opus-4-1           2 m
 
     4 agents: 1 waiting, 1 crashed, 1 busy, 1 ended
@@ -145,10 +155,8 @@ fn who_needs_you_comes_first() {
 fn the_same_for_scripts() {
     let home = fleet();
     let status = home.rekindle_json(&["status", "--all"]).unwrap();
-    assert_eq!(
-        (&status["paused"], &status["stale"], &status["alarms"]),
-        (&Value::Null, &Value::Null, &json!([]))
-    );
+    assert_eq!((&status["paused"], &status["stale"]), (&Value::Null, &Value::Null));
+    assert_eq!(alarms(&status), Vec::<&Value>::new());
     assert_eq!(status["agents"].as_array().unwrap().len(), 4);
     let shop = agent(&status, SHOP);
     for (key, value) in [
@@ -159,7 +167,7 @@ fn the_same_for_scripts() {
         ("pane", json!("work:0.0")),
         ("paneId", json!("%0")),
         ("paneGrade", json!("proven")),
-        ("model", json!("claude-opus-4-1-20250805")),
+        ("model", json!("lab")),
         ("version", json!("2.1.325")),
         ("contextUsed", json!(42)),
         ("nested", json!(false)),
@@ -213,6 +221,22 @@ fn what_cannot_be_settled_is_shown_as_it_is() {
     fs::create_dir(home.state().join("locks/settle")).unwrap();
     let text = said_in(&home, &["status"], 200);
     assert!(text.starts_with("not up to date: cannot use the lock ") && text.contains("● busy"), "{text}");
+}
+
+/// A status that comes between a hook and its settle takes the events, and the vault gets the conversation all the same.
+#[test]
+fn what_a_status_has_settled_reaches_the_vault() {
+    let home = Home::new().unwrap();
+    home.put_talk(SHOP, 2).unwrap();
+    home.said(SHOP, &Body::dead(1), &[start(&home, "shop", 60), Said::new("Stop", 30)]).unwrap();
+    assert_eq!(home.rekindle_json(&["status"]).unwrap()["agents"][0]["vaultedAt"], Value::Null);
+    let record = home.state().join(format!("session-health/{SHOP}.lock"));
+    let vaulted = wait_until(DEADLINE, || {
+        let record: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+        record["vaultedAt"].is_string()
+    });
+    assert!(vaulted, "the vault has nothing of it");
+    assert!(said(&home, &["vault", "list"]).contains("1a2b3c4d"));
 }
 
 /// An agent that no hook and no registry names is shown all the same, and what is not known is not made up.
@@ -274,6 +298,19 @@ fn a_record_that_was_changed_by_hand_is_a_guess() {
         assert!(home.rekindle(&["note", SHOP, "x"]).unwrap().success());
     }
     assert_eq!(run(&home, &["name", MAIL, "mine"], 80).code(), Some(3));
+}
+
+/// Who works and saves nothing comes before all that are well, and what is wrong is said below.
+#[test]
+fn an_agent_that_saves_nothing() {
+    let home = fleet();
+    fs::remove_file(home.transcript(SHOP)).unwrap();
+    let text = said_in(&home, &["status"], 200);
+    assert!(text.contains("● stalled") && text.contains("\n! shop works and nothing of this turn"), "{text}");
+    let status = home.rekindle_json(&["status"]).unwrap();
+    assert_eq!(agent(&status, SHOP)["stalled"], true);
+    let alarm = alarms(&status)[0];
+    assert_eq!((&alarm["session"], &alarm["kind"]), (&json!(SHOP), &json!("not_saving")));
 }
 
 /// On a terminal it is drawn again when something changes, and leaves the terminal as it was.

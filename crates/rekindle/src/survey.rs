@@ -1,5 +1,6 @@
 //! A look at everything before something is shown: settled where that is possible, else as it is.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -118,6 +119,8 @@ pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // What ends this command and its group must not end the other one half way.
+        .process_group(0)
         .spawn();
 }
 

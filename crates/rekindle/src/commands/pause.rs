@@ -1,11 +1,12 @@
 use jiff::Timestamp;
 use serde_json::json;
 use state::pause::{self, Pause};
+use state::record::Status;
 
 use super::status::{pause_json, paused_words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, one_line};
+use crate::output::{Out, one_line, say};
 
 /// Stop everything automatic until `rekindle unpause`; events are still written down
 #[derive(Debug, clap::Args)]
@@ -25,6 +26,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let fresh =
         Pause { since: Some(now), by: user(), why: why.filter(|why| !why.is_empty()), ..Pause::default() };
     let before = pause::set(&context.clinic.state, &fresh)?;
+    tell_status_lines(context);
     let mut out = Out::new();
     let shown = before.as_ref().unwrap_or(&fresh);
     if args.json {
@@ -35,6 +37,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         out.line(&paused_words(shown, now));
     }
     out.finish()
+}
+
+/// Status lines show what the last settle left for them, and in a pause there is none.
+pub(super) fn tell_status_lines(context: &Context) {
+    let now = Timestamp::now();
+    let Ok(settler) = context.settler() else { return };
+    let Ok(mut seen) = settler.look(now) else { return };
+    let active = seen.records.values().filter(|record| record.status == Status::Active);
+    seen.touched = active.map(|record| record.session_id.clone()).collect();
+    if let Err(error) = settler.prepare(&seen, now) {
+        say(&format!("rekindle: status lines do not show it: {error}"));
+    }
 }
 
 /// Who says so, by name, else by number.

@@ -1,6 +1,7 @@
 use serde_json::json;
 use state::pause;
 
+use super::pause::tell_status_lines;
 use super::settle::settle_all;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -27,6 +28,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return out.finish();
     }
     let (settled, _) = settle_all(context)?;
+    tell_status_lines(context);
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }

@@ -20,7 +20,7 @@ use crate::survey::Survey;
 /// Say what is believed about an agent, how sure it is, and what speaks for and against it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle explain work:1.0\n  rekindle explain 1a2b3c4d --json\n\nproven: the agent's own word, in that pane. likely: arguments, environment, the pane's\noption. guess: directory and time. A + speaks for it, a - against it."
+    after_help = "Examples:\n  rekindle explain work:1.0\n  rekindle explain 1a2b3c4d --json\n\nproven: the agent's own word, in its own pane\nlikely: arguments, environment, the pane's option\nguess: directory and time\nA + speaks for it, a - against it."
 )]
 pub(crate) struct Args {
     /// A pane, a session's id or its beginning, a name or a directory
@@ -144,7 +144,9 @@ fn story(context: &Context, agent: &AgentView) -> Vec<Entry> {
 }
 
 fn entry_words(entry: &Entry) -> String {
-    let shown = entry.details.iter().filter(|(key, _)| !matches!(key.as_str(), "session" | "spool"));
+    // The session is the one that was asked for; the others only keep settle from telling a thing twice.
+    let shown =
+        entry.details.iter().filter(|(key, _)| !matches!(key.as_str(), "session" | "spool" | "about"));
     let details = shown.map(|(key, value)| match value.as_str() {
         Some(text) => format!("{key}: {text}"),
         None => format!("{key}: {value}"),

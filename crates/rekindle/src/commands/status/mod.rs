@@ -19,7 +19,7 @@ use crate::survey::Survey;
 /// Show every agent: what it is at, where, on what; who needs you first
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle status\n  rekindle status --watch\n  rekindle status work:1.0 --json\n\nSigns: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.\nA name with a question mark is a guess: `rekindle explain` says why. AGE is how long it\nhas been so, CTX how full its context is, VAULT how old its newest copy is."
+    after_help = "Examples:\n  rekindle status\n  rekindle status --watch\n  rekindle status work:1.0 --json\n\nSigns: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.\nAGE: how long it has been so. CTX: how full its context is. VAULT: the age of\nits newest copy. A name with a question mark is a guess: see `rekindle explain`."
 )]
 pub(crate) struct Args {
     /// Only these: ids or their beginnings, panes, names, directories
