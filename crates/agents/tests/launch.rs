@@ -138,7 +138,7 @@ fn a_mode_that_asks_nothing_is_its_callers_to_allow() {
 #[test]
 fn the_file_decides_how_it_is_named_and_unknown_arguments_are_said() {
     let session = SessionId::new(ID).unwrap();
-    let words = split("claude|--resume|other|--ide");
+    let words = split("claude|--resume|other|-n|a name");
     let mut resume = Resume {
         recorded: Some(&words),
         recorded_by: &V325,
@@ -147,7 +147,7 @@ fn the_file_decides_how_it_is_named_and_unknown_arguments_are_said() {
         transcript: Transcript::NotYet,
         bypass: Bypass::Refuse,
     };
-    assert_eq!(resume_argv(&resume).unwrap().words, ["claude", "--session-id", ID, "--ide"]);
+    assert_eq!(resume_argv(&resume).unwrap().words, ["claude", "--session-id", ID, "-n", "a name"]);
     resume.recorded = None;
     let argv = resume_argv(&resume).unwrap();
     assert_eq!(

@@ -147,12 +147,13 @@ fn decide(item: &Item, resume: &Resume<'_>) -> Result<Decision, Refusal> {
     let bypasses = |text: &String| text.contains(BYPASS_MODE);
     let bypass = match item.flag.on_resume {
         OnResume::Drop => return Ok(Decision::Drop),
+        OnResume::InTranscript if resume.transcript == Transcript::Exists => return Ok(Decision::Drop),
         OnResume::Elsewhere => return Err(Refusal::Elsewhere(item.typed.clone())),
         OnResume::NoConversation => return Err(Refusal::NoConversation(item.typed.clone())),
         OnResume::Bypass => item.flag.value == Value::None || item.values.iter().any(bypasses),
         // Settings given as JSON may hold the mode too. Without them the agent would be another one: never left out.
         OnResume::Keep if item.flag.names == ["--settings"] => item.values.iter().any(bypasses),
-        OnResume::Keep => false,
+        OnResume::Keep | OnResume::InTranscript => false,
     };
     match (bypass, resume.bypass) {
         (true, Bypass::LeaveOut) if item.flag.on_resume == OnResume::Bypass => return Ok(Decision::LeaveOut),

@@ -26,6 +26,8 @@ pub enum OnResume {
     Keep,
     /// Leaves it out: it chose the conversation, belonged to its first prompt or was done once.
     Drop,
+    /// Leaves it out where there is a transcript, which holds it: given again it would undo what came later.
+    InTranscript,
     /// Asks its caller: it takes away the agent's questions. Of a mode, only `bypassPermissions` does.
     Bypass,
     /// Refuses: another program runs the conversation (a lead, a host, the background service, the cloud).

@@ -7,7 +7,7 @@
 use semver::Version;
 
 use super::flags::Known::{self, After, Always, Before};
-use super::flags::OnResume::{self, Bypass, Drop, Elsewhere, Keep, NoConversation};
+use super::flags::OnResume::{self, Bypass, Drop, Elsewhere, InTranscript, Keep, NoConversation};
 
 const V31: Version = Version::new(2, 1, 31);
 const V100: Version = Version::new(2, 1, 100);
@@ -120,7 +120,10 @@ pub(super) static FLAGS: &[(Known, OnResume, &[&str])] = &[
         ],
     ),
     (After(V100), Drop, &["--reply-on-resume", "--resume-drops-turn <message id>"]),
-    // Done once: a second time it would make another worktree, fetch files over edited ones, or undo a later rename.
+    // With a transcript a second `-n` undoes a later /rename (measured on 2.1.100 and 2.1.325).
+    (After(V31), InTranscript, &["-n, --name <name>"]),
+    // Done once: a second time files would be fetched over edited ones, or another worktree made. In the worktree itself a
+    // resume needs no `-w` (measured on 2.1.100 and 2.1.325).
     (Always, Drop, &["--file <specs...>", "--init", "--maintenance"]),
     (
         After(V31),
@@ -129,7 +132,6 @@ pub(super) static FLAGS: &[(Known, OnResume, &[&str])] = &[
             "--deep-link-last-fetch <ms>",
             "--deep-link-origin",
             "--deep-link-repo <slug>",
-            "-n, --name <name>",
             "--prefill <text>",
             "--tmux[=classic]",
             "-w, --worktree [name]",
