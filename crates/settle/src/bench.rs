@@ -31,7 +31,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 /// A process whose start time is ten times its id, on `/dev/pts/N`; no terminal for a negative one.
 pub(crate) fn agent(pid: u32, pts: i64) -> Link {
     let tty = u32::try_from(34816 + pts).ok().filter(|_| pts >= 0).unwrap_or_default();
-    Link { pid, start: u64::from(pid) * 10, tty, comm: "claude".to_owned(), argv: Vec::new() }
+    Link { pid, start: u64::from(pid) * 10, tty, comm: "claude".to_owned(), argv: Vec::new(), cut: false }
 }
 
 /// An event of an agent, as settle hears it.
