@@ -18,7 +18,7 @@ fn help(words: &[&str]) -> String {
 
 #[test]
 fn help_of_the_program() {
-    insta::assert_snapshot!(help(&[]), @r#"
+    insta::assert_snapshot!(help(&[]), @"
     Coding agents that survive anything
 
     Usage: rekindle <COMMAND>
@@ -48,7 +48,7 @@ fn help_of_the_program() {
     Options:
       -h, --help     Print help
       -V, --version  Print version
-    "#);
+    ");
 }
 
 #[test]
@@ -312,5 +312,25 @@ fn help_of_man() {
       -h, --help      Print help
 
     Example: rekindle man --to ~/.local/share/man/man1
+    "#);
+}
+
+#[test]
+fn help_of_statusline() {
+    insta::assert_snapshot!(help(&["statusline"]), @r#"
+    Print the status line of an agent, which says on standard input how it is
+
+    Usage: rekindle statusline [OPTIONS]
+
+    Options:
+          --keep <COMMAND>  A status line of before, run by a shell with the same
+                            input and shown above this one
+      -h, --help            Print help
+
+    Example, in the agent's settings.json:
+      "statusLine": {"type": "command", "command": "rekindle statusline"}
+
+    Always succeeds. Its parts, glyphs and colours are chosen in [statusline] of the
+    configuration.
     "#);
 }

@@ -61,6 +61,8 @@ pub struct Heard {
     pub transcript: Option<PathBuf>,
     /// The model, where the event names it.
     pub model: Option<String>,
+    /// What the agent may do without asking, where the event says so.
+    pub permission_mode: Option<String>,
     /// The processes above the hook, innermost first.
     pub chain: Vec<Link>,
     /// The world the agent was started in.
@@ -93,6 +95,7 @@ impl Heard {
             cwd: text("new_cwd").or_else(|| text("cwd")).map(PathBuf::from),
             transcript: text("transcript_path").map(PathBuf::from),
             model: text("model"),
+            permission_mode: text("permission_mode"),
             chain: event.chain,
             launch: event.launch,
             what,

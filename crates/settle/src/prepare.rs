@@ -122,9 +122,7 @@ fn json(path: &Path) -> Option<Value> {
 fn update(health: &Path, running: &str) -> Option<Notice> {
     let latest = json(&health.join("latest-version.json"))?["version"].as_str()?.to_owned();
     let dismissed = health.join(format!("ignore-version-{latest}")).exists();
-    (!dismissed && newer(&latest, running)).then(|| {
-        Notice::new(NoticeKind::Update, format!("Update to {latest} available (your version: {running})"))
-    })
+    (!dismissed && newer(&latest, running)).then(|| Notice::update(&latest, running))
 }
 
 /// Whether a version is newer than another, by its numbers.
@@ -142,7 +140,7 @@ fn recommendation(health: &Path) -> Option<Notice> {
     let slot =
         value["recommendedSlot"].as_str().filter(|slot| value["currentSlot"].as_str() != Some(slot))?;
     let (current, other) = (percent(&value["currentQuota"])?, percent(&value["recommendedQuota"])?);
-    Some(Notice::new(NoticeKind::Slot, format!("Consider switching to {slot} ({current}% → {other}% quota)")))
+    Some(Notice::other_slot(slot, current, other))
 }
 
 #[cfg(test)]

@@ -119,6 +119,10 @@ impl StateDir {
     pub fn status_cache(&self, session: &SessionId) -> PathBuf {
         self.cache().join("statusline").join(format!("{session}.json"))
     }
+    /// How far the last settle came; written at the end of each.
+    pub fn settled(&self) -> PathBuf {
+        self.cache().join("settled.json")
+    }
     /// Lock files, which are never replaced or deleted.
     pub fn locks(&self) -> PathBuf {
         self.0.join("locks")

@@ -16,10 +16,15 @@ pub(super) struct Cost {
     pub(super) memory: u64,
 }
 
-/// Runs a command to its end; what it prints goes to `/dev/null`, so that it is written but not kept.
+/// Runs a command to its end, without input; what it prints goes to `/dev/null`, so that it is written but not kept.
 pub(super) fn run(command: &mut Command) -> Result<Cost> {
+    run_as_is(command.stdin(Stdio::null()))
+}
+
+/// The same with the input that the command has.
+pub(super) fn run_as_is(command: &mut Command) -> Result<Cost> {
     let start = Instant::now();
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
     let mut complaint = String::new();
     if let Some(mut pipe) = child.stderr.take() {

@@ -4,10 +4,12 @@
 //! than of the program.
 
 mod corpus;
+mod hook;
 mod measure;
 mod redaction;
 mod report;
 mod rows;
+mod statusline;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// Size of the large file in gigabytes
     #[arg(long, value_name = "GB", default_value_t = 5)]
     gigabytes: u64,
+    /// Only what agents wait for: no corpus is made
+    #[arg(long, conflicts_with = "write")]
+    hot: bool,
     /// Measure this program instead of the one built here
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -49,6 +54,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(given) => given.canonicalize()?,
         None => workspace::build_program()?,
     };
+    let hot: Vec<Line> = hook::lines(&program).into_iter().chain(statusline::lines(&program)).collect();
+    if args.hot {
+        return report::show(&hot, false);
+    }
     let small = if args.quick { 1000 } else { 10_000 };
     let mixed = if args.quick { corpus::mixed(100, 60_000_000)? } else { corpus::mixed(300, 600_000_000)? };
     let many = corpus::small(small)?;
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bench.start(),
         redaction::redact(&mixed),
     ];
-    report::show(&lines, args.write)
+    report::show(&lines.into_iter().chain(hot).collect::<Vec<_>>(), args.write)
 }
 
 struct Bench {

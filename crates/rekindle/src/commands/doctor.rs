@@ -160,7 +160,7 @@ fn fix(places: &Places, facts: &Facts, args: &Args, out: &mut Out) -> Result<Fix
         let done = if args.dry_run {
             Ok(())
         } else {
-            Context::load().and_then(|context| settle::once(&context).map(drop))
+            Context::load().and_then(|context| settle::settle_all(&context).map(drop))
         };
         let undo = "nothing to undo: what agents said stays in the spool".to_owned();
         fixed.note(done, "settled what was waiting".to_owned(), undo);

@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// Leave the terminal and say nothing: how status lines start it
     #[arg(long, hide = true, conflicts_with = "json")]
     detached: bool,
+    /// Look at this conversation's transcript again
+    #[arg(long, hide = true, value_name = "ID")]
+    again: Vec<SessionId>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -31,9 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
-        return detached();
+        return detached(args.again.iter().cloned().collect());
     }
-    let (settled, vaulted) = once(&Context::load()?)?;
+    let context = Context::load()?;
+    let (settled, vaulted) = settle_all(&context)?;
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
@@ -41,17 +45,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         let touched: Vec<&str> = settled.touched.iter().map(|id| id.as_str()).collect();
         out.json(json!({"events": settled.events, "sessions": touched, "troubles": settled.troubles,
-            "mirrored": vaulted}));
+            "alarms": settled.alarms, "mirrored": vaulted}));
     } else {
         let events = count(settled.events as u64, "event", "events");
         let sessions = count(settled.touched.len() as u64, "conversation", "conversations");
         out.line(&format!("settled {events} of {sessions}"));
+        for alarm in &settled.alarms {
+            out.line(&format!("alarm: {}", alarm.text));
+        }
     }
     out.finish()
 }
 
-/// Settles what there is, with everything that follows from it; whether the vault was brought up to date.
-pub(crate) fn once(context: &Context) -> Result<(Settled, bool), Failure> {
+/// Settles everything, mirrors what has turned, and prepares what follows; whether it did mirror.
+pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
     let settler = context.settler()?;
     let settled = settler.settle(Timestamp::now(), PATIENCE)?;
     let vaulted = mirror(context, &settler, &settled.turned)?;
@@ -65,10 +72,13 @@ pub(crate) fn once(context: &Context) -> Result<(Settled, bool), Failure> {
 
 /// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
 /// writes it down. What goes wrong goes into the log: nobody is watching.
-pub(crate) fn detached() -> Result<Exit, Failure> {
+pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let context = Context::load()?;
+    if state::pause::read(&context.clinic.state).is_some() {
+        return Ok(Exit::Done);
+    }
     let log = |words: &str| {
         let folder = context.clinic.state.log();
         let line = format!("{} settle: {words}", Timestamp::now());
@@ -82,7 +92,6 @@ pub(crate) fn detached() -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    let mut again = BTreeSet::new();
     loop {
         let settled = match settler.settle_again(Timestamp::now(), Duration::ZERO, &again) {
             Ok(settled) => settled,
@@ -137,7 +146,12 @@ fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) ->
     match settler.mirror(&context.clinic.vault)? {
         Vaulted::Elsewhere => Ok(false),
         Vaulted::Done(_) => {
-            settler.note_mirrored(turned, Timestamp::now(), PATIENCE)?;
+            // A conversation in which nothing was said yet has no file, and the vault nothing of it.
+            let has = |session: &&SessionId| {
+                context.clinic.vault.find(session).is_ok_and(|found| !found.is_empty())
+            };
+            let mirrored = turned.iter().filter(has).cloned().collect();
+            settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;
             Ok(true)
         }
     }

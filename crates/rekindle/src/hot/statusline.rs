@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
@@ -16,6 +17,9 @@ use super::{Places, style, zone};
 
 /// A settle that was longer ago is asked for anew.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
+
+/// Between two settles that status lines ask for.
+const GAP: Duration = Duration::from_secs(10);
 
 /// What settle prepares has a kilobyte or two; a file beyond this is not settle's.
 const LARGEST_PREPARED: u64 = 1 << 20;
@@ -115,12 +119,21 @@ fn leave(
 ) -> Result<(), String> {
     spool::put_status(&state.spool(), session, bytes)
         .map_err(|error| format!("cannot {error}: {}", error.source))?;
-    // A settle in the future is a clock that jumped.
-    let fresh = settled.is_some_and(|at| now.duration_since(at).abs() <= FRESH);
-    if fresh {
+    if is_fresh(settled, now) || has_just_settled(state) {
         return Ok(());
     }
     super::start_settle(state).map_err(|error| format!("cannot start settle: {error}"))
+}
+
+/// A settle in the future is a clock that jumped.
+fn is_fresh(settled: Option<Timestamp>, now: Timestamp) -> bool {
+    settled.is_some_and(|at| now.duration_since(at).abs() <= FRESH)
+}
+
+/// Of some sessions settle never learns enough to prepare anything: it is not asked again and again.
+fn has_just_settled(state: &StateDir) -> bool {
+    let ended = std::fs::metadata(state.settled()).and_then(|meta| meta.modified());
+    ended.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < GAP))
 }
 
 /// The terminal's width: 2.1.325 says it and gives no terminal, 2.1.31 the other way round (measured).
@@ -142,6 +155,14 @@ fn colour() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_settle_is_fresh_for_a_minute_either_way() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let fresh = |settled| is_fresh(Some(at(settled)), at(1000));
+        assert_eq!([939, 940, 1000, 1060, 1061].map(fresh), [false, true, true, true, false]);
+        assert!(!is_fresh(None, at(1000)));
+    }
 
     #[test]
     fn the_kept_command_in_both_spellings() {

@@ -151,6 +151,9 @@ pub struct SessionRecord {
     /// The model it last used.
     #[serde(default)]
     pub model: Option<String>,
+    /// What its agent may do without asking, by its last event.
+    #[serde(default)]
+    pub permission_mode: Option<String>,
     /// What became of it.
     pub status: Status,
     /// Why, where it is not active: the agent's reason for its end, or the reason of a crash.
@@ -226,6 +229,7 @@ impl SessionRecord {
             task: None,
             given: Given::default(),
             model: None,
+            permission_mode: None,
             status: Status::Active,
             reason: None,
             created: now,
