@@ -82,10 +82,11 @@ fn key(path: &Path) -> KeyFound {
     }
 }
 
-/// Since when everything is paused, by the age of the file.
+/// Since when everything is paused; by the age of the file where it does not say.
 fn paused(state: &StateDir, now: Timestamp) -> Option<Timestamp> {
-    let meta = std::fs::metadata(state.paused()).ok()?;
-    Some(meta.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(now))
+    let pause = state::pause::read(state)?;
+    let written = || std::fs::metadata(state.paused()).and_then(|meta| meta.modified()).ok();
+    Some(pause.since.or_else(|| Timestamp::try_from(written()?).ok()).unwrap_or(now))
 }
 
 /// Files and folders that others could read. A repository's own files have the modes that git gives them.
