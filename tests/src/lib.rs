@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod api;
 pub mod base;
+pub mod believed;
 pub mod cases;
 pub mod conversation;
 pub mod events;

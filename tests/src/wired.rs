@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 
 use crate::Lab;
@@ -60,12 +61,81 @@ impl Lab {
         Ok(done.stdout.trim().to_owned())
     }
 
+    /// Opens another window, `work:N.0`, with a command, and returns its pane's id.
+    pub fn window(&self, command: &str) -> Result<String> {
+        let done = self.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "work:", command])?;
+        Ok(done.stdout.trim().to_owned())
+    }
+
+    /// Opens another window with a shell, and returns its pane's id.
+    pub fn another_shell(&self) -> Result<String> {
+        self.window("exec bash --norc --noprofile")
+    }
+
+    /// Waits for the agent in this place to have ended a turn that began with these words, and returns its record.
+    pub fn idle_at(&self, place: &str, after: &str) -> Result<Value> {
+        self.record_where(&format!("idle at {place} after {after}"), |record| {
+            let transcript = record["transcriptPath"].as_str().unwrap_or_default();
+            record["place"]["ref"] == place
+                && record["status"] == "active"
+                && record["activity"]["state"] == "idle"
+                && !record["lastPrompt"].is_null()
+                && fs::read_to_string(transcript).is_ok_and(|rows| rows.contains(after))
+        })
+        .with_context(|| format!("{place} shows {}", self.screen(place)))
+    }
+
+    /// Sends a signal to the agent of a record, if that still is the process it was.
+    pub fn signal(&self, record: &Value, signal: Signal) -> Result<()> {
+        let run = record["runs"].as_array().and_then(|runs| runs.last()).context("no run")?;
+        let (pid, start) = (run["pid"].as_i64().unwrap_or_default(), run["procStart"].to_string());
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect::<Vec<_>>());
+        if fields.and_then(|fields| fields.get(19).map(ToString::to_string)) != Some(start) {
+            bail!("{pid} is another process by now");
+        }
+        kill_process(i32::try_from(pid).ok().and_then(Pid::from_raw).context("no pid")?, signal)?;
+        Ok(())
+    }
+
+    /// Settles as the user would, again and again, until a session's record fits.
+    pub fn settle_until(&self, session: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut found = Value::Null;
+        let done = wait_until(PATIENCE, || {
+            let settled = self.home.rekindle(&["settle"]).is_ok_and(|done| done.success());
+            found = self.record(session).unwrap_or_default();
+            settled && fits(&found)
+        });
+        if !done {
+            bail!("{session} is not {what}: {:#?} {:?}", self.short_records(), self.story(session));
+        }
+        Ok(found)
+    }
+
+    /// Waits until the journal's story of a session is this one, and says what it is.
+    pub fn story_becomes(&self, session: &str, story: &[&str]) -> Vec<String> {
+        wait_until(Duration::from_secs(20), || self.story(session) == story);
+        self.story(session)
+    }
+
+    /// The session's id on a pane.
+    pub fn tag(&self, pane: &str) -> String {
+        self.pane(pane, "#{@rekindle_id}").unwrap_or_default()
+    }
+
     /// Types a line into a pane.
     pub fn type_line(&self, pane: &str, text: &str) -> Result<()> {
+        // A menu that completes the line shows it too, with more behind it; a long line is wrapped.
+        let begin: String = text.chars().take(60).collect();
+        let is_it = |line: &&str| {
+            if begin == text { line.trim_end().ends_with(text) } else { line.contains(&begin) }
+        };
+        let shown = || self.screen(pane).lines().filter(is_it).count();
+        let before = shown();
         self.tmux(&["send-keys", "-t", pane, "-l", "--", text])?;
-        // Typed as one burst, text and Enter count as a paste; the composer must have the text first.
-        let begin: String = text.chars().take(20).collect();
-        if !wait_until(PATIENCE, || self.screen(pane).contains(&begin)) {
+        // Typed as one burst, text and Enter count as a paste; the composer must have the text first. A resumed agent shows
+        // old lines too, and a screen that scrolls may lose one for the one that came.
+        if !wait_until(Duration::from_secs(5), || shown() > before) && !wait_until(PATIENCE, || shown() > 0) {
             bail!("{text:?} does not show: {}", self.screen(pane));
         }
         self.tmux(&["send-keys", "-t", pane, "Enter"])?;

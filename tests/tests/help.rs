@@ -18,14 +18,25 @@ fn help(words: &[&str]) -> String {
 
 #[test]
 fn help_of_the_program() {
-    insta::assert_snapshot!(help(&[]), @"
+    insta::assert_snapshot!(help(&[]), @r#"
     Coding agents that survive anything
 
-    Usage: rekindle <COMMAND>
+    Usage: rekindle [COMMAND]
 
     Commands:
       up           Bring the vault up to date, check every conversation and say what
                    was found
+      status       Show every agent: what it is at, where, on what; who needs you
+                   first
+      map          Show which pane has which conversation, and how sure that is
+      explain      Say what is believed about an agent, how sure it is, and what
+                   speaks for and against it
+      name         Give a conversation a name
+      task         Say what a conversation is about
+      note         Keep your own words about a conversation, or read them
+      pause        Stop everything automatic until `rekindle unpause`; events are
+                   still written down
+      unpause      Go on after a pause, with what was written down meanwhile
       scan         Check conversations for damage, without changing anything
       repair       Mend damaged conversations; every byte that was there is kept
       branches     Draw the branches of a conversation with their last prompts
@@ -36,17 +47,18 @@ fn help_of_the_program() {
       init         Wire rekindle into your agents and shells, after showing every
                    change
       uninstall    Take out what `init` wired, and remove what rekindle remembers
-      settle       Fold what hooks left into records, map and journal, and bring the
-                   vault up to date
-      statusline   Print the status line of an agent, which says on standard input
-                   how it is
+      doctor       Check that everything works: what is wrong, why it matters, how
+                   to fix it
       completions  Print completions for a shell
       man          Print the manual page, or write all pages into a directory
 
     Options:
       -h, --help     Print help
       -V, --version  Print version
-    ");
+
+    Without a command it shows the status.
+    For agents, tmux and timers: hook, statusline, settle; each has its own --help.
+    "#);
 }
 
 #[test]
@@ -71,10 +83,11 @@ fn help_of_scan() {
     insta::assert_snapshot!(help(&["scan"]), @r#"
     Check conversations for damage, without changing anything
 
-    Usage: rekindle scan [OPTIONS] [ID|PATH]
+    Usage: rekindle scan [OPTIONS] [TARGET]
 
     Arguments:
-      [ID|PATH]  A session's id, the beginning of one, or a transcript's path
+      [TARGET]  A session's id or its beginning, a pane, a name, a directory, or a
+                transcript's path
 
     Options:
           --all   Check every conversation (also what happens without a target)
@@ -92,10 +105,11 @@ fn help_of_repair() {
     insta::assert_snapshot!(help(&["repair"]), @r#"
     Mend damaged conversations; every byte that was there is kept
 
-    Usage: rekindle repair [OPTIONS] <ID|PATH|--all>
+    Usage: rekindle repair [OPTIONS] <TARGET|--all>
 
     Arguments:
-      [ID|PATH]  A session's id, the beginning of one, or a transcript's path
+      [TARGET]  A session's id or its beginning, a pane, a name, a directory, or a
+                transcript's path
 
     Options:
           --all           Mend every conversation that is broken
@@ -123,10 +137,11 @@ fn help_of_branches() {
     insta::assert_snapshot!(help(&["branches"]), @r#"
     Draw the branches of a conversation with their last prompts
 
-    Usage: rekindle branches [OPTIONS] <ID|PATH>
+    Usage: rekindle branches [OPTIONS] <TARGET>
 
     Arguments:
-      <ID|PATH>  A session's id, the beginning of one, or a transcript's path
+      <TARGET>  A session's id or its beginning, a pane, a name, a directory, or a
+                transcript's path
 
     Options:
           --json  Print one JSON object
@@ -143,10 +158,11 @@ fn help_of_show() {
     insta::assert_snapshot!(help(&["show"]), @r#"
     Read a conversation: who said what, when, with which tool
 
-    Usage: rekindle show [OPTIONS] <ID|PATH>
+    Usage: rekindle show [OPTIONS] <TARGET>
 
     Arguments:
-      <ID|PATH>  A session's id, the beginning of one, or a transcript's path
+      <TARGET>  A session's id or its beginning, a pane, a name, a directory, or a
+                transcript's path
 
     Options:
           --md    As Markdown
@@ -164,10 +180,10 @@ fn help_of_undo() {
     insta::assert_snapshot!(help(&["undo"]), @r#"
     Take the last repair back; what was said since stays
 
-    Usage: rekindle undo [OPTIONS] [ID|PATH]
+    Usage: rekindle undo [OPTIONS] [TARGET]
 
     Arguments:
-      [ID|PATH]  The session, where it was not the last one repaired
+      [TARGET]  The session, where it was not the last one repaired
 
     Options:
           --dry-run  Say what would be done, and do nothing
@@ -230,6 +246,28 @@ fn help_of_init() {
       rekindle init
 
     Taken back by `rekindle uninstall`.
+    "#);
+}
+
+#[test]
+fn help_of_doctor() {
+    insta::assert_snapshot!(help(&["doctor"]), @r#"
+    Check that everything works: what is wrong, why it matters, how to fix it
+
+    Usage: rekindle doctor [OPTIONS]
+
+    Options:
+          --fix      Put right what is rekindle's own, after showing every change
+          --yes      Do not ask
+          --dry-run  Show what would be put right, and change nothing
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Examples:
+      rekindle doctor
+      rekindle doctor --fix --dry-run
+
+    Looking changes nothing. Every finding is explained in docs/doctor.md.
     "#);
 }
 

@@ -68,10 +68,10 @@ fn help_of_restore() {
     insta::assert_snapshot!(help(&["vault", "restore"]), @r#"
     Put a conversation back byte for byte, keeping what was there
 
-    Usage: rekindle vault restore [OPTIONS] <ID>
+    Usage: rekindle vault restore [OPTIONS] <TARGET>
 
     Arguments:
-      <ID>  A session's id or the beginning of one
+      <TARGET>  A session's id or its beginning, a pane, a name or a directory
 
     Options:
           --generation <N>  Which version of it: the best where none is given
@@ -107,10 +107,10 @@ fn help_of_forget() {
     insta::assert_snapshot!(help(&["vault", "forget"]), @r#"
     Erase a conversation from the vault for good
 
-    Usage: rekindle vault forget [OPTIONS] <ID>
+    Usage: rekindle vault forget [OPTIONS] <TARGET>
 
     Arguments:
-      <ID>  A session's id or the beginning of one
+      <TARGET>  A session's id or its beginning, a pane, a name or a directory
 
     Options:
           --yes      Do not ask: there is no way back

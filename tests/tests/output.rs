@@ -16,8 +16,25 @@ use lab::talk;
 
 const BROKEN: &str = "dddddddd-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 const LOST: &str = "eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
-const COMMANDS: [&str; 9] =
-    ["up", "scan", "repair", "branches", "show", "undo", "vault", "completions", "man"];
+const COMMANDS: [&str; 17] = [
+    "up",
+    "status",
+    "map",
+    "explain",
+    "name",
+    "task",
+    "note",
+    "pause",
+    "unpause",
+    "scan",
+    "repair",
+    "branches",
+    "show",
+    "undo",
+    "vault",
+    "completions",
+    "man",
+];
 const OF_THE_VAULT: [&str; 7] = ["sync", "list", "verify", "restore", "prune", "forget", "status"];
 
 /// A broken conversation, a healthy one, and one that was cut short after the vault saw it.

@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 fn begun(lab: &Lab) -> Value {
     lab.wire().unwrap();
     lab.shell().unwrap();
-    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    // A newer agent asks a server before it runs a tool, unless told to ask its user.
+    lab.type_line("work:0.0", "claude --permission-mode default 'ask-00 please'").unwrap();
     lab.record_where("idle after its first turn", |record| {
         record["activity"]["state"] == "idle" && !record["lastPrompt"].is_null()
     })
     .unwrap()
 }
 
-/// Start, prompt, `/exit`.
+/// Start, prompt, tool, `/exit`.
 fn from_start_to_exit(version: &str) {
     let lab = Lab::new(version).unwrap();
     let record = begun(&lab);
@@ -36,6 +37,13 @@ fn from_start_to_exit(version: &str) {
     let entry = &lab.map()["work:0.0"];
     assert_eq!((&entry["session_id"], &entry["live"]), (&json!(session), &json!(true)));
     assert_eq!(lab.pane("work:0.0", "#{@rekindle_id}").unwrap(), session);
+
+    lab.type_line("work:0.0", "ask-01 RUNTOOL echo tool-$((40+2))").unwrap();
+    let worked = lab.idle_at("work:0.0", "reply-01").unwrap();
+    let rows = std::fs::read_to_string(worked["transcriptPath"].as_str().unwrap()).unwrap();
+    assert!(rows.contains("tool-42"), "the tool did not run");
+    assert_ne!(worked["lastPrompt"], record["lastPrompt"]);
+    assert_eq!((&worked["sessionId"], worked["runs"].as_array().unwrap().len()), (&json!(session), 1));
 
     lab.type_line("work:0.0", "/exit").unwrap();
     let ended = lab.record_where("ended", |record| record["status"] == "ended_cleanly").unwrap();

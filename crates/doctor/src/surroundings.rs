@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use agents::claude::config_dirs;
+use agents::claude::{ConfigDir, config_dirs};
 use state::StateDir;
 use state::config::{Config, ConfigError};
 
@@ -55,9 +55,13 @@ impl Surroundings {
     /// # Errors
     /// The state directory or the vault cannot be opened.
     pub fn clinic(&self, config: &Config) -> Result<Clinic, Error> {
+        Clinic::open(StateDir::open(&self.state)?, self.configs(config))
+    }
+
+    /// The agents' configuration directories: what the environment names, the home's, and the slots'.
+    pub fn configs(&self, config: &Config) -> Vec<ConfigDir> {
         let slots: Vec<PathBuf> = config.slots.iter().map(|slot| self.expand(&slot.config_dir)).collect();
-        let configs = config_dirs(self.claude.as_deref(), Some(&self.home), &slots);
-        Clinic::open(StateDir::open(&self.state)?, configs)
+        config_dirs(self.claude.as_deref(), Some(&self.home), &slots)
     }
 
     /// `~/x` in the configuration means the home directory.

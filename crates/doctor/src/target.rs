@@ -1,5 +1,6 @@
-//! What a user means by a target: an id or its unique beginning, or a path.
+//! What a user means by a target: an id or its unique beginning, a pane, a name, a directory, or a transcript's path.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
@@ -7,6 +8,7 @@ use agents::claude::{ConfigDir, FindError, TranscriptFile, find_session};
 use state::record;
 
 use crate::Clinic;
+use crate::on_record::is_pane;
 
 /// One conversation that a command is about.
 #[derive(Debug, Clone)]
@@ -21,7 +23,7 @@ pub enum Target {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// Nothing of that name.
-    #[error("{0:?} is no session here: `rekindle scan --all` lists them")]
+    #[error("{0:?} is no session, pane or name here: `rekindle status --all` and `rekindle scan` list them")]
     Unknown(String),
     /// Several sessions begin with it.
     #[error("{prefix:?} is the beginning of {} sessions; give more of it: {}", ids.len(), list(ids))]
@@ -31,6 +33,17 @@ pub enum TargetError {
         /// What begins with it.
         ids: Vec<SessionId>,
     },
+    /// A name, a pane or a directory of several conversations.
+    #[error("{text:?} means {} conversations; give an id: {}", found.len(), several(found))]
+    Several {
+        /// What was given.
+        text: String,
+        /// What it means, and where each of them is.
+        found: Vec<(SessionId, String)>,
+    },
+    /// A pane in which no conversation was seen.
+    #[error("no conversation is on record in pane {0}")]
+    NobodyThere(String),
     /// One id in several places.
     #[error("session {id} exists in {} places; give the path: {}", paths.len(), paths_list(paths))]
     Twice {
@@ -61,6 +74,14 @@ fn list(ids: &[SessionId]) -> String {
     ids.iter().take(5).map(|id| id.as_str().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
+fn several(found: &[(SessionId, String)]) -> String {
+    let one = |(id, place): &(SessionId, String)| match place.as_str() {
+        "" => id.to_string(),
+        place => format!("{id} ({place})"),
+    };
+    found.iter().take(5).map(one).collect::<Vec<_>>().join(", ")
+}
+
 fn paths_list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -71,19 +92,67 @@ impl Clinic {
     /// # Errors
     /// It means nothing, or more than one thing.
     pub fn target(&self, text: &str) -> Result<Target, TargetError> {
+        if is_pane(text) {
+            let session = self.on_record(text)?.ok_or_else(|| TargetError::NobodyThere(text.to_owned()))?;
+            return self.transcript_of(&session);
+        }
         let path = Path::new(text);
-        if text.contains('/') || path.extension().is_some_and(|extension| extension == "jsonl") {
-            return self.file_target(path);
+        let transcript = path.extension().is_some_and(|extension| extension == "jsonl");
+        if text.contains('/') || transcript || matches!(text, "." | "..") {
+            return match self.on_record_in(path)? {
+                Some(session) => self.transcript_of(&session),
+                None => self.file_target(path),
+            };
         }
         let found = find_session(&self.configs, text).map_err(|error| match error {
             FindError::Ambiguous { prefix, ids } => TargetError::Ambiguous { prefix, ids },
             FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
         })?;
+        let whole = found.first().is_some_and(|file| file.session.as_str() == text);
+        if !whole {
+            let begun = found.first().map(|file| file.session.clone());
+            let mut meant: BTreeSet<SessionId> = begun.iter().cloned().chain(self.named(text)).collect();
+            if begun.is_none() {
+                meant.extend(self.beginning(text));
+            }
+            if meant.len() > 1 {
+                let found = meant.into_iter().map(|id| (id, String::new())).collect();
+                return Err(TargetError::Several { text: text.to_owned(), found });
+            }
+            if let (None, Some(session)) = (&begun, meant.first()) {
+                return self.transcript_of(session);
+            }
+        }
         match <[TranscriptFile; 1]>::try_from(found) {
             // By its path: something else than a file may have a transcript's name.
             Ok([file]) => self.file_target(&file.path),
             Err(found) if found.is_empty() => self.vaulted(text),
             Err(found) => self.by_record(found),
+        }
+    }
+
+    /// The transcript of a conversation that is known by its whole id.
+    fn transcript_of(&self, session: &SessionId) -> Result<Target, TargetError> {
+        let found = find_session(&self.configs, session.as_str()).unwrap_or_default();
+        let found: Vec<TranscriptFile> = found.into_iter().filter(|file| file.session == *session).collect();
+        match <[TranscriptFile; 1]>::try_from(found) {
+            Ok([file]) => self.file_target(&file.path),
+            Err(found) if found.is_empty() => Ok(Target::Gone(session.clone())),
+            Err(found) => self.by_record(found),
+        }
+    }
+
+    /// The conversation of a directory, where the path is one.
+    fn on_record_in(&self, path: &Path) -> Result<Option<SessionId>, TargetError> {
+        if !path.is_dir() {
+            return Ok(None);
+        }
+        match self.on_record(&path.to_string_lossy())? {
+            Some(session) => Ok(Some(session)),
+            None => {
+                let what = "a directory without a conversation on record";
+                Err(TargetError::NotATranscript { path: path.to_path_buf(), what })
+            }
         }
     }
 

@@ -3,20 +3,34 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
+    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, scan, settle,
+    show, status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
 #[derive(Debug, Parser)]
-#[command(name = "rekindle", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(
+    name = "rekindle",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Without a command it shows the status.\nFor agents, tmux and timers: hook, statusline, settle; each has its own --help."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Status(status::Args),
+    Map(map::Args),
+    Explain(explain::Args),
+    Name(name::Args),
+    Task(task::Args),
+    Note(note::Args),
+    Pause(pause::Args),
+    Unpause(unpause::Args),
     Scan(scan::Args),
     Repair(repair::Args),
     Branches(branches::Args),
@@ -25,7 +39,12 @@ pub(crate) enum Command {
     Vault(vault::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
+    Doctor(doctor::Args),
+    #[command(hide = true)]
+    Hook(hook::Args),
+    #[command(hide = true)]
     Settle(settle::Args),
+    #[command(hide = true)]
     Statusline(statusline::Args),
     Completions(completions::Args),
     Man(man::Args),

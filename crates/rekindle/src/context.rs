@@ -1,9 +1,13 @@
 //! What the environment says: the only place that reads it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use agents::SessionId;
 use doctor::{Clinic, Surroundings, Target, TargetError};
 use jiff::tz::TimeZone;
+use mux::Listing;
 use settle::{Account, Desktop, Settler};
 use state::config::Config;
 use state::refuge::Refuge;
@@ -11,6 +15,9 @@ use state::seal::Key;
 
 use crate::exit::{Exit, Failure};
 use crate::output::say;
+
+/// A server answers within milliseconds; one that does not is not waited for.
+const TMUX_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Everything a command needs.
 pub(crate) struct Context {
@@ -22,7 +29,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn load() -> Result<Context, Failure> {
+    /// The places that the environment names, and the home directory where there is one.
+    pub(crate) fn surroundings() -> Result<(Surroundings, Option<PathBuf>), Failure> {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let home = etcetera::home_dir().ok();
         if home.is_none() && !(set("CLAUDE_CONFIG_DIR") && set("REKINDLE_STATE_DIR")) {
@@ -31,7 +39,11 @@ impl Context {
         }
         // Where all that matters is named, nothing is looked for in a home.
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
-        let around = Surroundings::new(base, |name| std::env::var_os(name));
+        Ok((Surroundings::new(base, |name| std::env::var_os(name)), home))
+    }
+
+    pub(crate) fn load() -> Result<Context, Failure> {
+        let (around, home) = Context::surroundings()?;
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
@@ -56,6 +68,7 @@ impl Context {
             keep_map: self.config.restore.keep_map,
             context_limit: self.config.recovery.inject_limit as usize,
             zone: TimeZone::system(),
+            sockets: BTreeSet::new(),
             log: self.config.log.enabled,
         })
     }
@@ -71,20 +84,64 @@ impl Context {
         std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
     }
 
-    /// What a user means by a target.
+    /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
+    pub(crate) fn sockets(&self) -> BTreeSet<PathBuf> {
+        let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        let here = Context::place("TMUX").and_then(|tmux| settle::socket_of(tmux.to_str()?));
+        mux::sockets(&base).into_iter().chain(here).collect()
+    }
+
+    /// The transcript a user means by a target.
     pub(crate) fn target(&self, text: &str) -> Result<Target, Failure> {
-        self.clinic.target(text).map_err(|error| match error {
+        self.clinic.target(text).map_err(|error| self.untold(error))
+    }
+
+    /// The conversation a user means by a target, whether its transcript is there or not.
+    pub(crate) fn session(&self, text: &str) -> Result<SessionId, Failure> {
+        self.clinic.session(text).map_err(|error| self.untold(error))
+    }
+
+    /// Why a target means nothing.
+    pub(crate) fn untold(&self, error: TargetError) -> Failure {
+        match error {
             TargetError::Unreadable { .. } => Failure::new(Exit::Failed, error.to_string()),
+            TargetError::NobodyThere(pane) => self.nobody_in(&pane),
             _ => Failure::new(Exit::Usage, error.to_string()),
-        })
+        }
+    }
+
+    /// A pane without a conversation: there, or not there at all.
+    pub(crate) fn nobody_in(&self, text: &str) -> Failure {
+        let servers = self.sockets();
+        let listings = servers.iter().map(|socket| mux::list(socket, TMUX_DEADLINE));
+        let found = listings.into_iter().find_map(|listing| match listing {
+            Listing::Alive(server) => {
+                let is = |pane: &&mux::Pane| pane.id == text || server.reference(pane).as_str() == text;
+                server.panes.iter().find(is).map(|pane| pane.command.clone())
+            }
+            _ => None,
+        });
+        match found {
+            Some(command) => {
+                Failure::new(Exit::Usage, format!("pane {text} has no agent: it runs {command}"))
+                    .hint("rekindle status lists the agents and their panes")
+            }
+            None => Failure::new(Exit::Usage, format!("{text} is no pane here, and none on record"))
+                .hint("rekindle map lists the panes"),
+        }
     }
 
     /// A path as users write it.
     pub(crate) fn short_path(&self, path: &Path) -> String {
-        match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(rest) => format!("~/{}", rest.display()),
-            None => path.display().to_string(),
-        }
+        short_path(self.home.as_deref(), path)
+    }
+}
+
+/// A path as users of this home write it.
+pub(crate) fn short_path(home: Option<&Path>, path: &Path) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
     }
 }
 

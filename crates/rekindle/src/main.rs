@@ -6,6 +6,7 @@ mod context;
 mod exit;
 mod hot;
 mod output;
+mod survey;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,8 @@
 //! Agents without hooks: what their own registry says becomes a run in a record.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use agents::SessionId;
@@ -7,7 +10,7 @@ use jiff::Timestamp;
 use state::journal::Entry as Note;
 use state::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status};
 
-use crate::note::note;
+use crate::note::{mark, note};
 use crate::world::{Entry, Life, World};
 
 /// Takes over what the agents' registries say of live processes that no hook has named.
@@ -30,7 +33,8 @@ pub(crate) fn adopt(
             let record =
                 records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
             take(record, entry, start, world, now);
-            notes.push(note(now, "session_found", &session).with("pid", pid).with("source", "registry"));
+            let entry = note(now, "session_found", &session).with("pid", pid).with("source", "registry");
+            notes.push(mark(entry, format!("{pid}@{start}")));
         }
         if let Some(record) = records.get_mut(&session) {
             activity(record, entry, start);
@@ -55,7 +59,8 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
     let env = process.map(|process| crate::fold::environment(&process.launch)).unwrap_or_default();
     let cwd = registered.cwd.clone().map(std::path::PathBuf::from);
     let domain = world.pid_domain.as_deref().and_then(|domain| domain.split_once(':')?.1.split_once(':'));
-    record.runs.push(Run {
+    let nested = world.is_nested(registered.pid);
+    let run = Run {
         launched_at: registered.started_at.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now),
         slot_id: None,
         config_dir: Some(entry.config.path().to_path_buf()),
@@ -67,7 +72,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         env,
         pid: registered.pid,
         proc_start: start,
-        tty,
+        tty: tty.clone(),
         machine_id: domain.map(|(machine, _)| machine.to_owned()),
         boot_id: world.boot_id.clone(),
         pid_namespace: domain.map(|(_, namespace)| namespace.to_owned()),
@@ -75,13 +80,20 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         host: None,
         grade: None,
         source: None,
-        one_shot: registered.entrypoint.as_deref() == Some("sdk-cli"),
-        nested: world.is_nested(registered.pid),
+        // Up to 2.1.100 a nested `claude -p` inherits `cli` (measured); without a terminal it cannot be for people.
+        one_shot: registered.entrypoint.as_deref() == Some("sdk-cli") || (nested && tty.is_none()),
+        nested,
         heard_at: Some(now),
         ended_at: None,
         end_reason: None,
         hung_up: false,
-    });
+    };
+    if run.is_passing() && record.run().is_some_and(|newest| !newest.is_passing()) {
+        // A guest in a conversation with an agent of its own: the last run is the one that counts.
+        record.runs.insert(record.runs.len() - 1, run);
+        return;
+    }
+    record.runs.push(run);
     record.status = Status::Active;
     record.reason = None;
     record.last_seen = record.last_seen.max(now);

@@ -3,6 +3,9 @@
 //! **A binding is proven by the terminal**: the agent's controlling terminal is the pane's, and no other agent stands above
 //! it. `TMUX_PANE` alone is inherited by strangers (measured), as is the pane in the agent's own registry.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 
 use agents::SessionId;
@@ -10,7 +13,8 @@ use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
 
-use crate::note::note;
+use crate::foreign::is_foreign;
+use crate::note::{mark, note};
 use crate::world::{Life, World, place, socket_of};
 
 /// Where a live agent's run is, by what proves it.
@@ -75,7 +79,8 @@ pub(crate) fn bind(
     let mut notes = Vec::new();
     for record in records.values_mut() {
         refresh_reference(record, world);
-        if record.status != Status::Active {
+        // What came from elsewhere stays a guess, whatever lives under the numbers it names.
+        if record.status != Status::Active || is_foreign(record) {
             continue;
         }
         let Some(run) = record.runs.last_mut() else { continue };
@@ -91,12 +96,12 @@ pub(crate) fn bind(
                 }
                 run.grade = Some(grade);
                 if moved {
-                    notes.push(
-                        note(now, "pane_bound", &record.session_id)
-                            .with("pane", here.reference.clone())
-                            .with("id", here.pane.clone())
-                            .with("grade", if grade == Grade::Proven { "proven" } else { "likely" }),
-                    );
+                    let entry = note(now, "pane_bound", &record.session_id)
+                        .with("pane", here.reference.clone())
+                        .with("id", here.pane.clone())
+                        .with("grade", if grade == Grade::Proven { "proven" } else { "likely" });
+                    let server = format!("{}@{}", here.server, here.started);
+                    notes.push(mark(entry, format!("{}@{} {server}", run.pid, run.proc_start)));
                     let detail = match (&run.tty, grade) {
                         (Some(tty), Grade::Proven) => format!("its terminal {tty} is the pane's"),
                         _ => "its environment names the pane".to_owned(),
@@ -107,10 +112,14 @@ pub(crate) fn bind(
                 }
                 record.place = Some(here);
             }
-            Binding::Nowhere { refused: Some(why) } if run.grade.is_none() => {
-                run.grade = Some(Grade::Guess);
+            // Where an earlier agent of the conversation was says nothing about this one.
+            Binding::Nowhere { refused } if run.grade.is_none() => {
                 record.place = None;
-                notes.push(note(now, "bind_refused", &record.session_id).with("why", why));
+                if let Some(why) = refused {
+                    run.grade = Some(Grade::Guess);
+                    let entry = note(now, "bind_refused", &record.session_id).with("why", why);
+                    notes.push(mark(entry, format!("{}@{}", run.pid, run.proc_start)));
+                }
             }
             _ => {}
         }

@@ -141,7 +141,7 @@ fn summary(ending: &Ending) -> Option<(SummarySource, String)> {
 }
 
 /// The first line that says something: compactions begin with a sentence about themselves and with headings.
-fn first_line(summary: &str) -> Option<String> {
+pub(crate) fn first_line(summary: &str) -> Option<String> {
     let says_nothing = |line: &&str| {
         let line =
             line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' ' | '#' | '*' | '-'));

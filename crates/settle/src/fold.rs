@@ -1,21 +1,34 @@
 //! One event more in a record. Pure: what the machine looks like now is judged afterwards.
 
-use std::collections::BTreeMap;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use runs::environment;
 
 use jiff::Timestamp;
 use state::journal::Entry;
-use state::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status};
+use state::record::{Activity, Doing, Run, SessionRecord, Status};
 
-use crate::heard::{Heard, What, arguments};
+use self::runs::{is_one_shot, note_run};
+use crate::heard::{Heard, What};
 use crate::note::note;
 
 /// Folds an event into its session's record and says what the journal should know.
 ///
-/// Events change only what belongs to their own process. One of a process that is older than the newest run is late: it
-/// may complete its own run and changes nothing else.
+/// Events change only what belongs to their own process. One of a process that is older than the newest run is late, and
+/// one of a guest (`claude -p` or a nested agent, in a conversation that is somebody else's) is a guest's: both may
+/// complete their own run and change nothing else.
 pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
     let mut notes = Vec::new();
-    let late = is_late(record, heard);
+    let guest = is_guest(record, heard);
+    let late = !guest && is_late(record, heard);
+    let is_start = matches!(heard.what, What::Start { .. });
+    if guest {
+        note_run(record, heard, is_start);
+        fold_guest(record, heard, &mut notes);
+        return marked(notes, heard);
+    }
     if !late {
         record.last_seen = record.last_seen.max(heard.at);
         record.cwd = heard.cwd.clone().or(record.cwd.take());
@@ -25,17 +38,20 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         if record.project_dir.is_none() {
             record.project_dir.clone_from(&heard.cwd);
         }
-    }
-    let is_start = matches!(heard.what, What::Start { .. });
-    if !late {
         note_run(record, heard, is_start);
+        if heard.what == What::Prompt {
+            come_back(record, heard);
+        }
     }
     match &heard.what {
         What::Start { source } if !late => {
             record.status = Status::Active;
             record.reason = None;
             record.next_id = None;
-            doing(record, Doing::Idle, heard.at);
+            // A compaction in the middle of a turn is no end of it.
+            if source.as_deref() != Some("compact") {
+                doing(record, Doing::Idle, heard.at);
+            }
             let pid = heard.agent().map_or(0, |agent| agent.pid);
             let source = source.clone().unwrap_or_else(|| "unknown".to_owned());
             notes.push(
@@ -48,7 +64,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         }
         What::End { reason } => end(record, heard, reason.as_deref(), late, &mut notes),
         _ if late => {}
-        What::Prompt | What::PreCompact => doing(record, Doing::Busy, heard.at),
+        What::Prompt => doing(record, Doing::Busy, heard.at),
         What::Stop => {
             doing(record, Doing::Idle, heard.at);
             record.last_error = None;
@@ -67,25 +83,72 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
             doing(record, if idle { Doing::Idle } else { Doing::Waiting }, heard.at);
         }
         What::PostCompact => notes.push(note(heard.at, "compacted", &record.session_id)),
-        What::CwdChanged | What::Other => {}
+        // One that the user asked for has no event for its end on every version, so it counts as part of the turn it is in.
+        What::PreCompact | What::CwdChanged | What::Other => {}
     }
+    marked(notes, heard)
+}
+
+/// Names the event of each note, so that a settle that was killed half way does not tell the same thing twice.
+fn marked(mut notes: Vec<Entry>, heard: &Heard) -> Vec<Entry> {
     for entry in &mut notes {
-        // So that a settle that was killed half way does not tell the same thing twice.
         entry.details.insert("spool".to_owned(), heard.offset.into());
     }
     notes
 }
 
+/// Whether the event's process only looks in: it answers one prompt or belongs to another agent, while the conversation
+/// has an agent of its own.
+fn is_guest(record: &SessionRecord, heard: &Heard) -> bool {
+    let Some(agent) = heard.agent() else { return false };
+    let known = record.runs.iter().find(|run| run.is(agent.pid, agent.start));
+    let passing = known.map_or_else(|| heard.is_nested() || is_one_shot(heard), Run::is_passing);
+    passing && record.run().is_some_and(|run| !run.is(agent.pid, agent.start) && !run.is_passing())
+}
+
+fn fold_guest(record: &mut SessionRecord, heard: &Heard, notes: &mut Vec<Entry>) {
+    let pid = heard.agent().map_or(0, |agent| agent.pid);
+    match &heard.what {
+        What::Start { .. } => {
+            notes.push(note(heard.at, "guest_started", &record.session_id).with("pid", pid));
+        }
+        What::End { reason } => end(record, heard, reason.as_deref(), true, notes),
+        _ => {}
+    }
+}
+
+/// A process that had left for another conversation is heard in this one again without a SessionStart: 2.1.31 forks by
+/// starting in the new conversation, then in the old one, and then speaks in the new one (measured).
+fn come_back(record: &mut SessionRecord, heard: &Heard) {
+    let gone = record.status == Status::EndedCleanly
+        && record.reason.as_deref().is_some_and(|reason| reason == LEFT || LEAVING.contains(&reason));
+    let Some(agent) = heard.agent() else { return };
+    if gone && record.run().is_some_and(|run| run.is(agent.pid, agent.start)) {
+        record.status = Status::Active;
+        record.reason = None;
+        record.next_id = None;
+        if let Some(run) = record.runs.last_mut() {
+            run.ended_at = None;
+            run.end_reason = None;
+        }
+    }
+}
+
 /// Whether the event comes from a process that a newer one has followed.
 fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
-    let (Some(newest), Some(agent)) = (record.run(), heard.agent()) else { return false };
+    let Some(newest) = record.run() else { return false };
+    // Processes but no agent among them: it was gone before its hook could look. Without a process table nobody is seen.
+    let Some(agent) = heard.agent() else { return !heard.chain.is_empty() };
     if newest.is(agent.pid, agent.start) {
         return false;
     }
     let boot = heard.launch.as_ref().and_then(|launch| launch.boot_id.as_ref());
     // Ticks count from boot: those of another boot say nothing.
     let same_boot = boot.is_none() || newest.boot_id.is_none() || newest.boot_id.as_ref() == boot;
-    same_boot && agent.start < newest.proc_start
+    // An agent may /resume what a newer one has left: whoever starts or is spoken to after that one's end is in it.
+    let enters = matches!(heard.what, What::Start { .. } | What::Prompt)
+        && newest.ended_at.is_some_and(|ended| ended < heard.at);
+    same_boot && agent.start < newest.proc_start && !enters
 }
 
 fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
@@ -95,95 +158,14 @@ fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
     }
 }
 
-/// Notes the process, if it is a new one.
-fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
-    let Some(agent) = heard.agent() else { return };
-    if let Some(run) = record.run_of(agent.pid, agent.start) {
-        run.heard_at = Some(run.heard_at.map_or(heard.at, |before| before.max(heard.at)));
-        if is_start {
-            // Back in this conversation, after /resume or /clear led out of it.
-            run.ended_at = None;
-            run.end_reason = None;
-        }
-        return;
-    }
-    let launch = heard.launch.clone().unwrap_or_default();
-    let domain = launch.pid_domain.as_deref().and_then(split_domain);
-    let one_shot = launch.entrypoint.as_deref() == Some("sdk-cli")
-        || agent.argv.iter().any(|word| word == "-p" || word == "--print");
-    let source = match &heard.what {
-        What::Start { source } => source.clone(),
-        _ => None,
-    };
-    record.runs.push(Run {
-        launched_at: heard.at,
-        slot_id: None,
-        config_dir: heard.transcript.as_deref().and_then(config_of),
-        keychain_service: None,
-        email: None,
-        claude_version: None,
-        argv: arguments(agent)
-            .map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect()),
-        cwd: heard.cwd.clone(),
-        env: environment(&launch.env),
-        pid: agent.pid,
-        proc_start: agent.start,
-        tty: heard.tty(),
-        machine_id: domain.as_ref().map(|(machine, _)| machine.clone()),
-        boot_id: launch.boot_id,
-        pid_namespace: domain.map(|(_, namespace)| namespace),
-        tmux: None,
-        host: None,
-        grade: None,
-        source,
-        one_shot,
-        nested: heard.is_nested(),
-        heard_at: Some(heard.at),
-        ended_at: None,
-        end_reason: None,
-        hung_up: false,
-    });
-    record.believe(Evidence {
-        fact: "process".to_owned(),
-        grade: Grade::Proven,
-        source: "hook".to_owned(),
-        detail: format!("a hook of process {} names this conversation", agent.pid),
-        at: heard.at,
-    });
-    if record.status != Status::Active {
-        record.status = Status::Active;
-        record.reason = None;
-    }
-}
-
-/// `<config>/projects/<slug>/<session>.jsonl`
-fn config_of(transcript: &std::path::Path) -> Option<std::path::PathBuf> {
-    let projects = transcript.parent()?.parent()?;
-    (projects.file_name()? == "projects").then(|| projects.parent().map(Into::into))?
-}
-
-/// `linux:<machine>:<namespace>`
-fn split_domain(domain: &str) -> Option<(String, String)> {
-    let (_, rest) = domain.split_once(':')?;
-    let (machine, namespace) = rest.split_once(':')?;
-    Some((machine.to_owned(), namespace.to_owned()))
-}
-
-/// Never a value that redaction would touch: of such a variable only the name.
-pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
-    let kept = |(name, value): &(String, String)| {
-        let named = format!("{name}={value}");
-        let value = if redact::holds_secret(&named) { String::new() } else { value.clone() };
-        (name.clone(), value)
-    };
-    variables.iter().map(kept).collect()
-}
-
 /// Reasons that are the user's own doing; everything else is an interruption until the machine says more.
 const OWN_ENDS: [&str; 2] = ["prompt_input_exit", "logout"];
 
+/// Why a conversation ended whose agent went on elsewhere without saying so.
+pub(crate) const LEFT: &str = "left";
+
 /// Reasons by which the agent goes on in another conversation.
-const LEAVING: [&str; 2] = ["clear", "resume"];
+pub(crate) const LEAVING: [&str; 2] = ["clear", "resume"];
 
 fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bool, notes: &mut Vec<Entry>) {
     let reason = reason.unwrap_or("other");

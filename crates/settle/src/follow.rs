@@ -3,55 +3,115 @@
 //! Where a process is now is told by what was heard last, not by its last SessionStart: a forking 2.1.31 starts in the new
 //! conversation, then in the old one, and goes on in the new one (measured).
 
-use std::collections::{BTreeMap, HashMap};
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 
 use agents::SessionId;
 use jiff::Timestamp;
 use state::journal::Entry;
-use state::record::{SessionRecord, Status};
+use state::record::{Run, SessionRecord, Status};
 
-use crate::note::note;
+use crate::fold::{LEAVING, LEFT};
+use crate::note::{mark, note};
+use crate::world::{Life, World};
 
 /// Links the conversations of each process and ends those that it has left.
-pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
+pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>, world: &World) -> Vec<Entry> {
     let mut notes = Vec::new();
-    for mut visits in visits(records) {
-        visits.sort_by_key(|visit| visit.heard_at);
-        for at in 1..visits.len() {
-            let (from, to) = (visits[at - 1].session.clone(), visits[at].session.clone());
-            notes.extend(go_on(records, &from, &to, visits[at].heard_at));
+    for mut way in ways(records) {
+        // Who said goodbye has left, whatever the clock did meanwhile.
+        way.visits.sort_by_key(|visit| (!visit.left, visit.heard_at));
+        share(records, &way);
+        for at in 1..way.visits.len() {
+            notes.extend(go_on(records, world, &way, at));
         }
     }
     notes
 }
 
+/// The conversations in which one process was heard.
+struct Way {
+    pid: u32,
+    start: u64,
+    visits: Vec<Visit>,
+}
+
 struct Visit {
     session: SessionId,
     heard_at: Timestamp,
+    left: bool,
+    boot: Option<String>,
 }
 
-/// The conversations in which a process was heard, for each process that was heard in several.
-fn visits(records: &BTreeMap<SessionId, SessionRecord>) -> Vec<Vec<Visit>> {
-    let mut by_process: HashMap<(u32, u64, Option<&str>), Vec<Visit>> = HashMap::new();
+/// The way of each process that was heard in several conversations.
+fn ways(records: &BTreeMap<SessionId, SessionRecord>) -> Vec<Way> {
+    let mut by_process: BTreeMap<(u32, u64), Vec<Visit>> = BTreeMap::new();
     for record in records.values() {
         for run in &record.runs {
-            let process = (run.pid, run.proc_start, run.boot_id.as_deref());
+            let left = run.end_reason.as_deref().is_some_and(|reason| LEAVING.contains(&reason));
             let heard_at = run.heard_at.unwrap_or(run.launched_at);
-            let visit = Visit { session: record.session_id.clone(), heard_at };
-            by_process.entry(process).or_default().push(visit);
+            let (session, boot) = (record.session_id.clone(), run.boot_id.clone());
+            let visit = Visit { session, heard_at, left, boot };
+            by_process.entry((run.pid, run.proc_start)).or_default().push(visit);
         }
     }
-    by_process.into_values().filter(|visits| visits.len() > 1).collect()
+    let mut ways = Vec::new();
+    for ((pid, start), visits) in by_process {
+        // A run whose SessionStart was never heard does not know its boot; start times of two boots hardly ever agree.
+        let mut by_boot: BTreeMap<Option<String>, Vec<Visit>> = BTreeMap::new();
+        let only = visits.iter().find_map(|visit| visit.boot.clone());
+        for visit in visits {
+            by_boot.entry(visit.boot.clone().or_else(|| only.clone())).or_default().push(visit);
+        }
+        let several = by_boot.into_values().filter(|visits| visits.len() > 1);
+        ways.extend(several.map(|visits| Way { pid, start, visits }));
+    }
+    ways
+}
+
+/// Gives every run of the process what one of them knows of its launch: a forking 2.1.100 is heard in the new conversation
+/// without a SessionStart (measured).
+fn share(records: &mut BTreeMap<SessionId, SessionRecord>, way: &Way) {
+    let of = |record: &SessionRecord| record.runs.iter().find(|run| run.is(way.pid, way.start)).cloned();
+    let runs = way.visits.iter().filter_map(|visit| of(records.get(&visit.session)?));
+    let Some(known) = runs.into_iter().find(|run| run.boot_id.is_some()) else { return };
+    for visit in &way.visits {
+        let run = records.get_mut(&visit.session).and_then(|record| record.run_of(way.pid, way.start));
+        if let Some(run) = run.filter(|run| run.boot_id.is_none()) {
+            inherit(run, &known);
+        }
+    }
+}
+
+fn inherit(run: &mut Run, known: &Run) {
+    run.boot_id.clone_from(&known.boot_id);
+    run.machine_id.clone_from(&known.machine_id);
+    run.pid_namespace.clone_from(&known.pid_namespace);
+    run.env.clone_from(&known.env);
+    run.argv = run.argv.take().or_else(|| known.argv.clone());
+    run.tty = run.tty.take().or_else(|| known.tty.clone());
+    run.one_shot |= known.one_shot;
+    run.nested |= known.nested;
 }
 
 fn go_on(
     records: &mut BTreeMap<SessionId, SessionRecord>,
-    from: &SessionId,
-    to: &SessionId,
-    at: Timestamp,
+    world: &World,
+    way: &Way,
+    at: usize,
 ) -> Option<Entry> {
+    let (before, visit) = (&way.visits[at - 1], &way.visits[at]);
+    let (from, to) = (&before.session, &visit.session);
+    // Left for the one it seems to come from, and not entered since: the clock went back.
+    if records.get(to)?.next_id.as_ref() == Some(from) {
+        return None;
+    }
+    let linked = records.get(to)?.previous_ids.contains(from);
     let left = records.get_mut(from)?;
-    if left.next_id.as_ref() == Some(to) {
+    let its_own = left.run().is_some_and(|run| run.is(way.pid, way.start));
+    if left.next_id.as_ref() == Some(to) || (!its_own && linked) {
         return None;
     }
     // 2.1.31 begins every resume in a conversation that it throws away before a word is said (measured).
@@ -60,20 +120,43 @@ fn go_on(
     if !empty {
         chain.push(from.clone());
     }
-    left.next_id = Some(to.clone());
-    if left.status == Status::Active {
-        left.status = Status::EndedCleanly;
-        left.reason = Some("left".to_owned());
-    }
-    let place = left.place.take();
+    let place = if its_own && !remains(left, world) { leave(left, to) } else { None };
     let entered = records.get_mut(to)?;
     for id in chain {
         if id != *to && !entered.previous_ids.contains(&id) {
             entered.previous_ids.push(id);
         }
     }
-    if entered.place.is_none() {
+    if entered.place.is_none() && entered.run().is_some_and(|run| run.is(way.pid, way.start)) {
         entered.place = place;
     }
-    Some(note(at, "session_followed", to).with("from", from.as_str()))
+    if empty && !its_own {
+        return None; // a guest that threw its own beginning away: nothing to tell
+    }
+    let entry = note(visit.heard_at, "session_followed", to).with("from", from.as_str());
+    Some(mark(entry, format!("{}@{} {}", way.pid, way.start, before.heard_at)))
+}
+
+fn leave(left: &mut SessionRecord, to: &SessionId) -> Option<state::record::TmuxPlace> {
+    left.next_id = Some(to.clone());
+    if left.status == Status::Active {
+        left.status = Status::EndedCleanly;
+        left.reason = Some(LEFT.to_owned());
+    }
+    left.place.take()
+}
+
+/// Whether another agent still is in the conversation, which then is the one that counts again.
+fn remains(left: &mut SessionRecord, world: &World) -> bool {
+    let others = left.runs.iter().rev().skip(1);
+    let still = others.filter(|run| !run.is_passing() && run.ended_at.is_none());
+    let Some(other) = still.into_iter().find(|run| world.life(run) == Life::Alive).cloned() else {
+        return false;
+    };
+    left.runs.retain(|run| *run != other);
+    left.place.clone_from(&other.tmux);
+    left.runs.push(other);
+    left.status = Status::Active;
+    left.reason = None;
+    true
 }

@@ -135,7 +135,7 @@ pub(crate) fn arguments(link: &Link) -> Option<Vec<String>> {
     let wiped = link.argv.is_empty() || link.argv.iter().all(|word| word.trim().is_empty());
     let overwritten = link.argv.first().is_some_and(|first| first.ends_with(' '))
         || (link.argv.len() > 1 && link.argv[1..].iter().all(|word| word.trim().is_empty()));
-    (!wiped && !overwritten).then(|| link.argv.clone())
+    (!wiped && !overwritten && !link.cut).then(|| link.argv.clone())
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
 
     fn link(pid: u32, argv: &[&str]) -> Link {
         let argv = argv.iter().map(ToString::to_string).collect();
-        Link { pid, start: u64::from(pid), tty: 34816, comm: "x".to_owned(), argv }
+        Link { pid, start: u64::from(pid), tty: 34816, comm: "x".to_owned(), argv, cut: false }
     }
 
     #[test]

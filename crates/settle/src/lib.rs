@@ -5,15 +5,20 @@
 
 mod adopt;
 pub mod alarm;
+#[cfg(test)]
+mod bench;
 mod bind;
+mod closed;
 mod complete;
 mod derive;
 mod ending;
 mod fold;
 mod follow;
+mod foreign;
 mod git;
 mod heard;
 mod history;
+mod newest;
 mod note;
 mod notify;
 mod prepare;
@@ -23,18 +28,22 @@ mod spools;
 pub mod talk_log;
 mod vaulting;
 mod verdict;
+pub mod view;
 mod watch;
 mod world;
 
 pub use bind::{Binding, binding, owners};
 pub use complete::Account;
 pub use ending::ending;
+pub use foreign::is_foreign;
 pub use heard::{Heard, What};
 pub use history::HistoryError;
+pub use newest::newest_transcript;
 pub use notify::Desktop;
 pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
+pub use spools::{in_refuge, unsettled};
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
 pub use watch::Watched;
-pub use world::{Entry, Life, Proc, World};
+pub use world::{Entry, Life, Proc, World, socket_of};

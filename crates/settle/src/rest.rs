@@ -1,4 +1,5 @@
-//! Waiting for the rows of a turn: agents write the last ones after they have said that the turn is over.
+//! Waiting for the rows of a turn, and for the end of an agent: agents write the last rows after they have said that the
+//! turn is over, and live on for a moment after they have said that they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,10 +17,13 @@ const QUIET: Duration = Duration::from_millis(400);
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// Waits until the transcripts of these conversations are there and grow no more, for a few seconds at most.
+/// Waits until the transcripts of these conversations are there and grow no more, and until the processes that said that
+/// they end are gone; for a few seconds at most.
 pub fn wait_for_rest(records: &BTreeMap<SessionId, SessionRecord>, sessions: &BTreeSet<SessionId>) {
     let transcripts: Vec<PathBuf> =
         sessions.iter().filter_map(|session| records.get(session)?.transcript_path.clone()).collect();
+    let runs = sessions.iter().filter_map(|session| records.get(session)?.run());
+    let ending: Vec<u32> = runs.filter(|run| run.end_reason.is_some()).map(|run| run.pid).collect();
     let lengths = || -> Vec<Option<u64>> {
         transcripts.iter().map(|path| std::fs::metadata(path).ok().map(|meta| meta.len())).collect()
     };
@@ -30,10 +34,20 @@ pub fn wait_for_rest(records: &BTreeMap<SessionId, SessionRecord>, sessions: &BT
         let now = lengths();
         if now != known {
             (known, since) = (now, Instant::now());
-        } else if known.iter().all(Option::is_some) && since.elapsed() >= QUIET {
+        } else if known.iter().all(Option::is_some)
+            && since.elapsed() >= QUIET
+            && ending.iter().all(|pid| is_gone(*pid))
+        {
             return;
         }
     }
+}
+
+/// Whether nothing runs under this id. Within so short a time it is not given to another process.
+fn is_gone(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    // Dead, only not yet waited for.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 #[expect(

@@ -3,33 +3,36 @@
 //! One at a time, by a lock. Killed anywhere, the next one does it again: events are read from where the record says, the
 //! journal is asked what it already told, and everything else is derived.
 
+mod examine;
+mod publish;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use agents::SessionId;
 use agents::claude::ConfigDir;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use state::StateDir;
 use state::durable;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
-use state::record::{self, Activity, Doing, Held, RecordError, SessionRecord, Status};
+use state::record::{self, Held, RecordError, SessionRecord, Status};
 use state::refuge::Refuge;
 use state::seal::Key;
 use state::spool;
-use transcript::Ending;
 
-use crate::alarm::{self, Alarm};
-use crate::complete::{Account, complete_names, complete_run, complete_talk};
-use crate::derive::context::Context;
-use crate::derive::{self, map, registry};
+use crate::alarm::Alarm;
+use crate::complete::{Account, complete_names};
 use crate::ending::{ending, exited_by_history};
 use crate::heard::{Heard, What};
+use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, fold, follow, talk_log, verdict};
+use crate::{adopt, bind, closed, fold, follow, foreign, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -50,6 +53,8 @@ pub struct Settler {
     pub context_limit: usize,
     /// The user's time zone.
     pub zone: TimeZone,
+    /// tmux servers to look at besides those that conversations are on: for people who ask about any pane.
+    pub sockets: BTreeSet<PathBuf>,
     /// Whether each conversation is logged in its project.
     pub log: bool,
 }
@@ -95,6 +100,7 @@ pub struct Settled {
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
     logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
+    closed: BTreeSet<SessionId>,
 }
 
 /// The lock that settling works under.
@@ -147,14 +153,16 @@ impl Settler {
         now: Timestamp,
         deadline: Duration,
         change: impl FnOnce(&mut SessionRecord),
-    ) -> Result<Option<SessionRecord>, Error> {
+    ) -> Result<Option<Settled>, Error> {
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         let Some(mut held) = record::load(&self.state, Some(&self.key), session)? else { return Ok(None) };
+        foreign::mark(&mut held, now);
         change(&mut held.record);
+        // Names and their hash follow from what was changed.
+        held.record.place_hash = None;
         record::store(&self.state, &self.key, &held)?;
-        let settled = self.settle_locked(now, &BTreeSet::from([session.clone()]))?;
-        Ok(settled.records.get(session).cloned())
+        self.settle_locked(now, &BTreeSet::from([session.clone()])).map(Some)
     }
 
     fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionId>) -> Result<Settled, Error> {
@@ -170,11 +178,11 @@ impl Settler {
         for spooled in &spools {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
-        let mut world = World::look(&self.all_configs(&records), &sockets(records.values()));
+        let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
-        notes.extend(follow::follow(&mut records));
+        notes.extend(follow::follow(&mut records, &world));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
@@ -183,7 +191,8 @@ impl Settler {
                 complete_names(record);
             }
         }
-        self.tell(&notes)?;
+        closed::leave(&settled.closed, &before, &mut records, &mut notes);
+        tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);
         for (id, record) in &records {
             if before.get(id) == Some(record) {
@@ -208,31 +217,6 @@ impl Settler {
         Ok(settled)
     }
 
-    fn alarms(
-        &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
-        world: &World,
-        now: Timestamp,
-    ) -> Vec<Alarm> {
-        let busy = records.values().filter(|record| {
-            record.status == Status::Active
-                && record.activity.is_some_and(|activity| activity.state == Doing::Busy)
-        });
-        let growth = busy
-            .filter_map(|record| {
-                Some((record.session_id.clone(), alarm::growth(record.transcript_path.as_deref()?)))
-            })
-            .collect();
-        let mut alarms = alarm::of_agents(records, world, &growth, now);
-        let places = std::iter::once(self.state.path()).chain(self.configs.iter().map(ConfigDir::path));
-        let mut full: Vec<Alarm> =
-            places.filter_map(|path| alarm::of_space(path, alarm::space(path)?)).collect();
-        // One file system mostly holds all of them.
-        full.truncate(1);
-        alarms.extend(full);
-        alarms
-    }
-
     /// The configuration directories that are known here, and those that active conversations are in: a settle that an
     /// agent's hook started sees only that agent's own in its environment.
     fn all_configs(&self, records: &BTreeMap<SessionId, SessionRecord>) -> Vec<ConfigDir> {
@@ -246,12 +230,42 @@ impl Settler {
         configs
     }
 
-    /// Every record. One that is broken is set aside and made again from its spool.
+    fn all_sockets(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<PathBuf> {
+        self.sockets.iter().cloned().chain(sockets(records.values())).collect()
+    }
+
+    /// Looks at records and machine without changing anything: what there is to see while another process settles,
+    /// while everything is paused, or where the state cannot be written.
+    ///
+    /// # Errors
+    /// The records cannot be listed.
+    pub fn look(&self, now: Timestamp) -> Result<Settled, Error> {
+        let mut settled = Settled::default();
+        for id in record::ids(&self.state)? {
+            match record::load(&self.state, Some(&self.key), &id) {
+                Ok(Some(mut held)) => {
+                    foreign::mark(&mut held, now);
+                    settled.records.insert(id, held.record);
+                }
+                Ok(None) => {}
+                Err(error) => settled.troubles.push(format!("cannot {error}")),
+            }
+        }
+        settled.world = World::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
+        Ok(settled)
+    }
+
+    /// Every record. One that is broken is set aside and made again from its spool; one of a newer program, or one that
+    /// cannot be read now, is left as it is.
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
         let mut all = BTreeMap::new();
         for id in record::ids(&self.state)? {
             match record::load(&self.state, Some(&self.key), &id) {
-                Ok(Some(held)) => {
+                Ok(Some(mut held)) => {
+                    foreign::mark(&mut held, now);
+                    if held.record.schema > record::SCHEMA {
+                        settled.closed.insert(id.clone());
+                    }
                     all.insert(id, held);
                 }
                 Ok(None) => {}
@@ -260,7 +274,10 @@ impl Settler {
                     durable::rename(&path, &aside)?;
                     settled.troubles.push(format!("{} was broken ({why}) and is made again", path.display()));
                 }
-                Err(error) => settled.troubles.push(error.to_string()),
+                Err(error) => {
+                    settled.troubles.push(error.to_string());
+                    settled.closed.insert(id);
+                }
             }
         }
         Ok(all)
@@ -275,7 +292,7 @@ impl Settler {
         now: Timestamp,
     ) {
         let folded = records.get(&spooled.session).map_or(0, |record| record.spool_offset);
-        if folded == spooled.length {
+        if folded == spooled.length || settled.closed.contains(&spooled.session) {
             return;
         }
         let (events, end) = match spool::read(&spooled.path, folded) {
@@ -311,50 +328,6 @@ impl Settler {
         settled.touched.insert(session.clone());
     }
 
-    /// What transcripts and registries say about the conversations with news.
-    fn complete(
-        &self,
-        records: &mut BTreeMap<SessionId, SessionRecord>,
-        world: &World,
-        settled: &Settled,
-        now: Timestamp,
-    ) -> HashMap<SessionId, Ending> {
-        let mut endings = HashMap::new();
-        for (id, record) in records.iter_mut() {
-            let busy = record.activity.filter(|activity| activity.state == Doing::Busy);
-            let version_known = record.run().is_none_or(|run| run.claude_version.is_some());
-            let unsettled = record.status == Status::Active && (busy.is_some() || !version_known);
-            if !settled.touched.contains(id) && !unsettled {
-                continue;
-            }
-            let talk = record.transcript_path.as_deref().and_then(ending);
-            let status = spool::status(&self.state, id).and_then(|bytes| StatusInput::read(&bytes));
-            let version = status.as_ref().and_then(|status| status.version.clone());
-            let version = version.or_else(|| talk.as_ref().and_then(|talk| talk.version.clone()));
-            complete_run(record, world, &self.accounts, version.as_deref());
-            if let Some(used) = status.and_then(|status| status.used) {
-                record.context_used = Some(used);
-            }
-            if let Some(talk) = talk {
-                let newest = talk.newest_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-                if talk.interrupted
-                    && let (Some(busy), Some(newest)) = (busy, newest)
-                    && newest >= busy.since
-                {
-                    record.activity = Some(Activity { state: Doing::Idle, since: newest });
-                }
-                if let Some(summary) = complete_talk(record, &talk) {
-                    let path = self.summaries().join(format!("{}.txt", record.short_id));
-                    // Derived: what cannot be written now is written at the next turn.
-                    let _ = derive::write(&path, format!("{}\n", summary.trim_end()).as_bytes());
-                }
-                endings.insert(id.clone(), talk);
-            }
-            record.last_seen = record.last_seen.min(now.max(record.created));
-        }
-        endings
-    }
-
     fn judge(
         &self,
         records: &mut BTreeMap<SessionId, SessionRecord>,
@@ -376,103 +349,6 @@ impl Settler {
         }
         notes
     }
-
-    /// Writes the journal, but what it already says about the same events.
-    fn tell(&self, notes: &[Entry]) -> Result<(), Error> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let journal = Journal::at(self.state.journal());
-        let told = journal.read_tail(notes.len() + 64).unwrap_or_default();
-        let key = |entry: &Entry| {
-            let spool = entry.details.get("spool")?.as_u64()?;
-            Some((entry.event.clone(), entry.details.get("session").cloned(), spool))
-        };
-        let told: Vec<_> = told.iter().filter_map(key).collect();
-        for entry in notes {
-            if key(entry).is_none_or(|key| !told.contains(&key)) {
-                journal.append(entry)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn log(
-        &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
-        endings: &HashMap<SessionId, Ending>,
-        settled: &mut Settled,
-    ) {
-        for (id, events) in std::mem::take(&mut settled.logged) {
-            let Some(record) = records.get(&id) else { continue };
-            if let Err(error) = talk_log::write(record, &events, endings.get(&id), &self.zone) {
-                settled.troubles.push(format!("cannot {error}: {}", error.source));
-            }
-        }
-    }
-
-    fn summaries(&self) -> PathBuf {
-        self.state.instances().join("summaries")
-    }
-
-    fn derive(
-        &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
-        world: &World,
-        endings: &HashMap<SessionId, Ending>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let folder = self.state.instances();
-        let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
-        let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
-        let owners = bind::owners(records.values(), world);
-        let log = |record: &SessionRecord| {
-            talk_log::path(record, &self.zone).filter(|log| self.log && log.exists())
-        };
-        let panes = map::map(records.values(), &owners, &self.summaries(), since, log);
-        derive::write(&folder.join("pane-session-map.json"), &pretty(&panes))?;
-        derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values())))?;
-        for id in endings.keys() {
-            let Some(record) = records.get(id) else { continue };
-            let summary =
-                std::fs::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
-            let context = Context {
-                record,
-                ending: endings.get(id),
-                summary: summary.as_deref(),
-                zone: &self.zone,
-                most: self.context_limit,
-            };
-            let path = folder.join("restore/context-cache").join(format!("{id}.txt"));
-            derive::write(&path, context.text().as_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// Puts the ids of their conversations on the panes.
-    fn tag(&self, records: &BTreeMap<SessionId, SessionRecord>, world: &World, troubles: &mut Vec<String>) {
-        let owners = bind::owners(records.values(), world);
-        for server in world.alive_servers() {
-            let socket = server.socket.to_string_lossy().into_owned();
-            let wanted = owners.iter().filter(|((at, _), _)| *at == socket);
-            let stale: Vec<(&str, &str)> = wanted
-                .filter(|((_, pane), owner)| {
-                    let tag = server.pane(pane).and_then(|pane| pane.tag.as_deref());
-                    tag != Some(owner.session_id.as_str())
-                })
-                .map(|((_, pane), owner)| (pane.as_str(), owner.session_id.as_str()))
-                .collect();
-            if let Err(error) = mux::tag(&server.socket, &stale, TAG_DEADLINE) {
-                troubles.push(error.to_string());
-            }
-        }
-    }
-}
-
-const TAG_DEADLINE: Duration = Duration::from_secs(5);
-
-fn pretty(value: &serde_json::Value) -> Vec<u8> {
-    format!("{value:#}\n").into_bytes()
 }
 
 /// The sockets of the servers that active conversations are on.
@@ -484,21 +360,4 @@ fn sockets<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> BTreeSet<Pat
         sockets.extend(tmux.and_then(|tmux| socket_of(tmux)));
     }
     sockets
-}
-
-/// What the newest input of a status line says beyond events.
-struct StatusInput {
-    version: Option<String>,
-    used: Option<u32>,
-}
-
-impl StatusInput {
-    fn read(bytes: &[u8]) -> Option<StatusInput> {
-        let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
-        let used = value["context_window"]["used_percentage"].as_f64();
-        Some(StatusInput {
-            version: value["version"].as_str().map(str::to_owned),
-            used: used.filter(|used| (0.0..=1000.0).contains(used)).map(|used| used.round() as u32),
-        })
-    }
 }

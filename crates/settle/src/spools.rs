@@ -1,6 +1,6 @@
 //! The folder of spools: what is there, how much of it is known, and what waited in the refuge.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -44,6 +44,22 @@ fn list_in(folder: &Path) -> io::Result<Vec<Spooled>> {
     Ok(spools)
 }
 
+/// Spools with news that no settle has taken in, though they have been at rest for so long.
+pub fn unsettled(state: &StateDir, at_rest: Duration, now: SystemTime) -> usize {
+    let known = known(state);
+    let waits = |spooled: &&Spooled| {
+        let changed = std::fs::metadata(&spooled.path).and_then(|meta| meta.modified());
+        let age = changed.ok().and_then(|changed| now.duration_since(changed).ok());
+        known.get(spooled.session.as_str()) != Some(&spooled.length) && age.is_some_and(|age| age >= at_rest)
+    };
+    list(state).unwrap_or_default().iter().filter(waits).count()
+}
+
+/// Sessions whose events wait in the refuge.
+pub fn in_refuge(refuge: &Refuge) -> usize {
+    list_in(&refuge.spool()).map_or(0, |spools| spools.len())
+}
+
 /// How long each spool was when it was last settled: enough to tell in a moment whether there is news.
 pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
     let bytes = std::fs::read(state.settled()).unwrap_or_default();
@@ -79,6 +95,33 @@ fn take(spooled: &Spooled, state: &StateDir) -> Result<(), durable::Error> {
     }
     let bytes = std::fs::read(&spooled.path).map_err(read)?;
     durable::private_dir(&state.spool())?;
-    durable::append(&state.spool().join(format!("{}.jsonl", spooled.session)), &bytes, Sync::Yes)?;
+    let target = state.spool().join(format!("{}.jsonl", spooled.session));
+    let there = match std::fs::read(&target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(durable::Error::new("read", &target, error));
+        }
+        there => there.unwrap_or_default(),
+    };
+    let missing = lines_not_in(&there, &bytes);
+    if !missing.is_empty() {
+        durable::append(&target, &missing, Sync::Yes)?;
+    }
     durable::remove(&spooled.path)
 }
+
+/// The lines that are not there yet. A taking that was killed before it removed its source left them all; a disk that was
+/// full but for the last byte left one that counts as lost.
+fn lines_not_in(there: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let known: HashSet<&[u8]> = there.split(|byte| *byte == b'\n').collect();
+    let mut missing = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !known.contains(line)) {
+        // As hooks write: a torn line before it spoils nothing but itself.
+        missing.push(b'\n');
+        missing.extend_from_slice(line);
+        missing.push(b'\n');
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,14 @@
 //!
 //! **Unknown is an answer**: where the process or its server cannot be asked, nothing is decided.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status};
 
-use crate::note::note;
+use crate::note::{mark, note};
 use crate::world::{Life, World};
 
 /// How a conversation ended.
@@ -98,5 +101,7 @@ pub(crate) fn pronounce(record: &mut SessionRecord, verdict: &Verdict, now: Time
         at: now,
     });
     let event = if verdict.status == Status::Crashed { "session_crashed" } else { "session_closed" };
-    note(now, event, &record.session_id).with("reason", verdict.reason).with("why", verdict.detail.clone())
+    let entry = note(now, event, &record.session_id);
+    let entry = entry.with("reason", verdict.reason).with("why", verdict.detail.clone());
+    mark(entry, record.run().map(|run| format!("{}@{}", run.pid, run.proc_start)).unwrap_or_default())
 }

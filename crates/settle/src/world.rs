@@ -27,6 +27,8 @@ pub enum Life {
 pub struct Proc {
     /// When it started, in the kernel's ticks.
     pub start: u64,
+    /// The same in milliseconds since 1970, where the kernel tells.
+    pub started_ms: Option<i64>,
     /// Its controlling terminal.
     pub tty: Option<String>,
     /// The process above it.
@@ -39,6 +41,12 @@ pub struct Proc {
     pub launch: Vec<(String, String)>,
     /// The variables that an agent sets for its children and that stop a child from saving anything.
     pub child_variables: Vec<String>,
+    /// The conversations that its arguments name; only looked up for agents.
+    pub named: Vec<String>,
+    /// Its configuration directory by its environment, where that is one of those that are looked at.
+    pub config: Option<ConfigDir>,
+    /// The socket of the tmux server that such an agent was started in, by its environment.
+    pub socket: Option<PathBuf>,
 }
 
 /// An entry of an agent's registry, and whether its process lives.
@@ -71,7 +79,8 @@ pub struct World {
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
 
 impl World {
-    /// Looks at everything that these configuration directories and sockets concern.
+    /// Looks at everything that these configuration directories and sockets concern, and at the servers that running
+    /// agents were started in.
     pub fn look(configs: &[ConfigDir], sockets: &BTreeSet<PathBuf>) -> World {
         let table = Processes::look();
         let registered = configs.iter().flat_map(|config| {
@@ -89,16 +98,21 @@ impl World {
             })
             .collect();
         let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let places: Vec<(PathBuf, &ConfigDir)> =
+            configs.iter().map(|config| (real(&config.projects()), config)).collect();
+        let processes: Option<HashMap<u32, Proc>> = table
+            .readable()
+            .then(|| table.all().iter().map(|process| (process.pid, proc_of(process, &places))).collect());
+        let theirs = processes.iter().flat_map(HashMap::values).filter_map(|process| process.socket.clone());
+        let sockets: BTreeSet<PathBuf> = sockets.iter().cloned().chain(theirs).collect();
         let mut world = World {
             boot_id: read("/proc/sys/kernel/random/boot_id"),
             pid_domain: process::pid_domain(),
-            processes: table
-                .readable()
-                .then(|| table.all().iter().map(|process| (process.pid, proc_of(process))).collect()),
+            processes,
             registry,
             servers: Vec::new(),
         };
-        world.ask(sockets);
+        world.ask(&sockets);
         world
     }
 
@@ -211,27 +225,45 @@ pub(crate) fn place(server: &Server, pane: &Pane) -> TmuxPlace {
 }
 
 /// The socket in a `TMUX` variable: `socket,pid,session`.
-pub(crate) fn socket_of(tmux: &str) -> Option<PathBuf> {
+pub fn socket_of(tmux: &str) -> Option<PathBuf> {
     let mut parts = tmux.rsplitn(3, ',');
     let (_, _, socket) = (parts.next()?, parts.next()?, parts.next()?);
     Path::new(socket).is_absolute().then(|| PathBuf::from(socket))
 }
 
-fn proc_of(process: &Process) -> Proc {
-    let agent = process.is_agent();
-    let environment = if agent { process.environment().unwrap_or_default() } else { Vec::new() };
-    // What an agent sets for its children: a child that inherits these may save nothing.
-    let names = ["CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"];
-    let inherited = names.iter().filter(|name| environment.iter().any(|(variable, _)| variable == **name));
-    let child_variables = inherited.map(ToString::to_string).collect();
-    Proc {
+/// A path without links, or as it is where nothing stands.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
+    let seen = Proc {
         start: process.start_ticks,
+        started_ms: process.started_ms,
         tty: tty_name(process.tty),
         parent: process.parent,
-        agent,
-        cwd: agent.then(|| process.cwd()).flatten(),
-        child_variables,
-        launch: launch_variables(environment.into_iter()),
+        ..Proc::default()
+    };
+    if !process.is_agent() {
+        return seen;
+    }
+    // What an agent sets for its children: a child that inherits these may save nothing.
+    let environment = process.environment().unwrap_or_default();
+    let value =
+        |name: &str| environment.iter().find(|(variable, _)| variable == name).map(|(_, value)| value);
+    let names = ["CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"];
+    let projects = process.projects().map(|projects| real(&projects));
+    let config = places.iter().find(|(place, _)| Some(place) == projects.as_ref()).map(|(_, config)| *config);
+    let socket = || value("TMUX").and_then(|tmux| socket_of(tmux.to_str()?));
+    Proc {
+        agent: true,
+        cwd: process.cwd(),
+        child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),
+        named: process.named_sessions().map(str::to_owned).collect(),
+        launch: launch_variables(environment.iter().cloned()),
+        config: config.cloned(),
+        socket: config.and_then(|_| socket()),
+        ..seen
     }
 }
 

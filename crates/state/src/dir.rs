@@ -64,6 +64,24 @@ impl StateDir {
         Ok(Self(path))
     }
 
+    /// The directory as it is, for who only looks: nothing is made and no mode is set. `None` where there is none.
+    ///
+    /// # Errors
+    /// It cannot be looked at, or is somebody else's.
+    pub fn existing(path: impl Into<PathBuf>) -> Result<Option<Self>, StateDirError> {
+        let path = path.into();
+        let meta = match std::fs::metadata(&path) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(durable::Error::new("look at", &path, error).into()),
+        };
+        let user = rustix::process::geteuid().as_raw();
+        if meta.uid() != user {
+            return Err(StateDirError::NotOurs { path, owner: meta.uid(), user });
+        }
+        Ok(Some(Self(path)))
+    }
+
     /// Removes everything of ours; what else lies there stays, and is returned. The directory goes when it is empty.
     ///
     /// # Errors
@@ -180,6 +198,17 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         StateDir::open(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn looking_makes_and_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("state");
+        assert!(StateDir::existing(&path).unwrap().is_none() && !path.exists());
+        std::fs::DirBuilder::new().create(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(StateDir::existing(&path).unwrap().is_some());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
     }
 
     #[test]

@@ -6,9 +6,11 @@
 #![expect(clippy::disallowed_methods, reason = "this module is what the lint points to")]
 
 mod append;
+mod block;
 mod exchange;
 
 pub use append::{Appender, Sync, append};
+pub use block::overwrite_block;
 pub use exchange::{Exchanged, exchange};
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};

@@ -8,6 +8,7 @@ pub mod durable;
 pub mod file_cache;
 pub mod journal;
 pub mod lock;
+pub mod pause;
 pub mod record;
 pub mod refuge;
 pub mod seal;

@@ -74,12 +74,26 @@ pub fn append(folder: &Path, session: &SessionId, event: &Event, sync: Sync) -> 
 /// Keeps the newest input of a session's status line, in place of the one before: only the newest counts.
 pub fn put_status(folder: &Path, session: &SessionId, input: &[u8]) -> Result<(), durable::Error> {
     let path = folder.join(format!("{session}.status"));
-    into_folder(folder, || durable::replace_unsynced(&path, input))
+    let input = input.trim_ascii_end();
+    into_folder(folder, || match durable::overwrite_block(&path, input)? {
+        true => Ok(()),
+        false => durable::replace_unsynced(&path, input),
+    })
 }
 
 /// The newest input of a session's status line.
 pub fn status(state: &StateDir, session: &SessionId) -> Option<Vec<u8>> {
-    std::fs::read(state.spool().join(format!("{session}.status"))).ok()
+    let path = state.spool().join(format!("{session}.status"));
+    let mut before = std::fs::read(&path).ok()?;
+    // It is overwritten in place: what reads the same twice was not just being written.
+    for _ in 0..3 {
+        let again = std::fs::read(&path).ok()?;
+        if again == before {
+            return Some(again);
+        }
+        before = again;
+    }
+    None
 }
 
 // The folder is there but for the very first time, so it is made when it turns out to be missing.
@@ -162,6 +176,22 @@ mod tests {
         assert_eq!(names(&next), ["Stop"]);
         let (all, _) = read(&file, 1 << 40).unwrap();
         assert_eq!(names(&all), ["SessionStart", "Stop"]);
+    }
+
+    #[test]
+    fn only_the_newest_status_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let id = SessionId::new("s1").unwrap();
+        assert_eq!(status(&state, &id), None);
+        // Larger and smaller than a block, in every order.
+        for length in [10, 5000, 4096, 4097, 1, 9000, 20] {
+            let text = format!("\"{}\"", "x".repeat(length));
+            put_status(&state.spool(), &id, text.as_bytes()).unwrap();
+            let read: String = serde_json::from_slice(&status(&state, &id).unwrap()).unwrap();
+            assert_eq!(read.len(), length);
+        }
+        assert_eq!(std::fs::read_dir(state.spool()).unwrap().count(), 1);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod texts;
 pub mod uninstall;
 
 pub use apply::{ApplyError, apply};
+pub use links::LINKED;
 pub use marker::is_wired;
 pub use program::{BadProgram, Program};
 pub use record::RecordError;

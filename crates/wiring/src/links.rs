@@ -9,7 +9,7 @@ use crate::plan::{Change, Note, Part, PlanError};
 use crate::record::{LinkRecord, Record};
 
 /// Folders of the state directory that are linked, by name.
-const LINKED: [&str; 2] = ["instances", "session-health"];
+pub const LINKED: [&str; 2] = ["instances", "session-health"];
 
 /// A link that would be made.
 #[derive(Debug, Clone)]

@@ -68,6 +68,12 @@ impl Program {
         }
     }
 
+    /// The program that a command of ours calls: this one, or one of its name in another folder.
+    pub(crate) fn called_by(&self, command: &str) -> Option<PathBuf> {
+        self.understand(command)?;
+        shell_words::split(command).ok()?.into_iter().next().map(PathBuf::from)
+    }
+
     /// What a command does, if it is one of ours: this program, or one of its name in another folder.
     pub(crate) fn understand(&self, command: &str) -> Option<Ours> {
         let words = shell_words::split(command).ok()?;

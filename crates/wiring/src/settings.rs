@@ -3,9 +3,11 @@
 //! Bytes in, bytes out. Comments, order, indents and line ends survive, for the text is edited and never written anew.
 
 mod hooks;
+mod reading;
 mod status_line;
 mod undo;
 
+pub use reading::{Reading, StatusLineSeen, look};
 pub use status_line::StatusLineChoice;
 pub(crate) use undo::take_back;
 pub use undo::unwire;

@@ -11,8 +11,7 @@ use super::http::{self, Connection};
 use super::refuse::blocks;
 
 pub(super) fn answer(request: &Value, out: &mut TcpStream, slow: Duration) -> Result<Connection> {
-    let last =
-        request["messages"].as_array().and_then(|messages| messages.last()).map(blocks).unwrap_or_default();
+    let last = unanswered(request);
     let said = texts(&last);
     let (content, stop) = script(request, &last, &said);
     let message = json!({
@@ -26,6 +25,13 @@ pub(super) fn answer(request: &Value, out: &mut TcpStream, slow: Duration) -> Re
     let pause = if said.contains("SLOW") { slow } else { Duration::ZERO };
     stream(out, &message, pause)?;
     Ok(Connection::Close)
+}
+
+/// What was said since the last answer: newer agents put a message of their own behind the prompt (measured on 2.1.325).
+fn unanswered(request: &Value) -> Vec<Value> {
+    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let answered = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
+    messages[answered..].iter().flat_map(blocks).collect()
 }
 
 /// The content of the answer and why it stops.

@@ -28,6 +28,10 @@ pub struct Request {
     pub main: bool,
     /// Why it was refused, in the API's words; empty where it was answered.
     pub refused: Vec<String>,
+    /// The model that was asked for.
+    pub model: String,
+    /// The `system` prompt as JSON text.
+    pub system: String,
     /// The `messages` as JSON text; the whole body where that was no JSON.
     pub messages: String,
 }
@@ -158,6 +162,8 @@ fn remember(
         Some(body) => body["messages"].to_string(),
         None => String::from_utf8_lossy(&request.body).into_owned(),
     };
+    let model = parsed.and_then(|body| body["model"].as_str()).unwrap_or_default().to_owned();
+    let system = parsed.map(|body| body["system"].to_string()).unwrap_or_default();
     let refused: Vec<String> = refused.iter().map(|r| r.words.clone()).collect();
     let line = json!({
         "at": jiff::Timestamp::now().to_string(),
@@ -168,7 +174,7 @@ fn remember(
     let mut log = shared.log.lock().unwrap_or_else(PoisonError::into_inner);
     writeln!(log, "{line}")?;
     let mut requests = shared.requests.lock().unwrap_or_else(PoisonError::into_inner);
-    requests.push(Request { main, refused, messages });
+    requests.push(Request { main, refused, model, system, messages });
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::workspace;
 
 const SESSION: &str = "38781704-d577-4a61-adde-b05ffab31832";
 const SCRIPT: &str = include_str!("statusline.sh");
-/// Enough for a median that does not move.
+/// Enough for a quartile that does not move.
 const TIMES: usize = 200;
 
 /// A home with a session whose agent asks for its status line.
@@ -36,11 +36,11 @@ pub(super) fn lines(program: &Path) -> [Line; 3] {
         })
     };
     [
-        line("`statusline`, median of 200", "under 4 times", &|one, _| {
+        line("`statusline`, lower quartile of 200", "under 4 times", &|one, _| {
             let ratio = one.ours.as_secs_f64() / one.nothing.as_secs_f64();
             (format!("`/bin/true`: {}", time(one.nothing)), ratio, ratio < 4.0)
         }),
-        line("`statusline`, median of 200", "under a fifth", &|one, _| {
+        line("`statusline`, lower quartile of 200", "under a fifth", &|one, _| {
             let ratio = one.ours.as_secs_f64() / one.script.as_secs_f64();
             (format!("bash and jq: {}", time(one.script)), ratio, ratio < 0.2)
         }),
@@ -124,7 +124,8 @@ impl<'a> Desk<'a> {
         Ok(command)
     }
 
-    /// In turn, so that all see the same machine.
+    /// In turn, so that all see the same machine; of each the lower quartile: who runs longer is also interrupted more
+    /// often by whatever else the machine does, and that is not ours.
     fn measure(&self) -> Result<Figures> {
         self.check()?;
         let mut walls = [const { Vec::new() }; 3];
@@ -136,7 +137,7 @@ impl<'a> Desk<'a> {
         }
         let [nothing, ours, script] = walls.map(|mut walls| {
             walls.sort_unstable();
-            walls[TIMES / 2]
+            walls[TIMES / 4]
         });
         Ok(Figures { nothing, ours, script })
     }

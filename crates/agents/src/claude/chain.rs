@@ -26,6 +26,9 @@ pub struct Link {
     /// Its arguments, where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<String>,
+    /// Whether there were more arguments than are kept: then they tell what runs, and not how it was started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// Whether arguments are wanted: they cost a read for each process.
@@ -70,18 +73,19 @@ fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
     let above = fields.next()?.parse().ok()?;
     let tty = fields.nth(2)?.parse::<i64>().ok().and_then(|tty| u32::try_from(tty).ok()).unwrap_or_default();
     let start = fields.nth(14)?.parse().ok()?;
-    let argv = match arguments {
-        Arguments::Skip => Vec::new(),
+    let (argv, cut) = match arguments {
+        Arguments::Skip => (Vec::new(), false),
         Arguments::Read => argv(&folder),
     };
-    Some((Link { pid, start, tty, comm, argv }, above))
+    Some((Link { pid, start, tty, comm, argv, cut }, above))
 }
 
-fn argv(folder: &Path) -> Vec<String> {
+fn argv(folder: &Path) -> (Vec<String>, bool) {
     let mut cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+    let cut = cmdline.len() > LONGEST_ARGUMENTS;
     cmdline.truncate(LONGEST_ARGUMENTS);
     let arguments = cmdline.strip_suffix(b"\0").unwrap_or(&cmdline).split(|byte| *byte == 0);
-    arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+    (arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(), cut)
 }
 
 impl Link {

@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 
-/// What an agent sets for its children. An agent that inherits these saves nothing (FACTS: measured on every version).
-pub const CHILD_VARIABLES: [&str; 15] = [
+/// What an agent sets for its children, its background jobs and its own respawns. An agent that inherits the first ones
+/// may save nothing; those about resuming would submit something again. One list for all versions: they come from the
+/// agent above, whose version is another one. Measured in hooks of 2.1.31, 2.1.100 and 2.1.325; the rest 2.1.325 takes
+/// out of the environment itself before it starts another session (read in its program).
+pub const CHILD_VARIABLES: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -19,6 +22,29 @@ pub const CHILD_VARIABLES: [&str; 15] = [
     "CLAUDE_PLUGIN_ROOT",
     "CLAUDE_CODE_SSE_PORT",
     "CLAUDE_EFFORT",
+    "CLAUDE_CODE_SESSION_KIND",
+    "CLAUDE_CODE_SESSION_NAME",
+    "CLAUDE_CODE_SESSION_BEGAN_AS_COPY",
+    "CLAUDE_CODE_SESSION_ACCESS_TOKEN",
+    "CLAUDE_CODE_BRIDGE_SESSION_ID",
+    "CLAUDE_CODE_EVAL_INTERVIEW_SESSION",
+    "CLAUDE_CODE_HOST_WORKTREE",
+    "CLAUDE_CODE_HOST_WORKTREE_FENCE",
+    "CLAUDE_CODE_RELAUNCH_HOME_TRUST",
+    "CLAUDE_CODE_RELAUNCH_RESUME_HINT_FLAGS",
+    "CLAUDE_CODE_RESUME_FROM_SESSION",
+    "CLAUDE_CODE_RESUME_HINT_COMMAND",
+    "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
+    "CLAUDE_CODE_RESUME_INTERRUPTED_TURN_MAX_AGE_MS",
+    "CLAUDE_CODE_RESUME_PROMPT",
+    "CLAUDE_CODE_RESUME_REASON",
+    "CLAUDE_CODE_RESUME_SHOWS_CUT_OFF_CALLS",
+    "CLAUDE_CODE_RESUME_SOURCE_ALIVE",
+    "CLAUDE_CODE_WORKER_EPOCH",
+    "CLAUDE_BG_BACKEND",
+    "CLAUDE_BG_ISOLATION",
+    "CLAUDE_BG_SOURCE",
+    "CLAUDE_JOB_DIR",
 ];
 
 /// Settings that a restart needs and that are no secrets by their nature.
@@ -76,20 +102,25 @@ pub fn launch_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<
         if CHILD_VARIABLES.contains(&name) {
             continue;
         }
-        let upper = name.to_ascii_uppercase();
-        let agents =
-            name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_") || name.starts_with("AWS_");
-        if agents && SECRET_WORDS.iter().any(|word| upper.contains(word)) {
+        // `CLAUDE_CODE_MAX_OUTPUT_TOKENS=9000` is a setting.
+        let number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        if is_secret(name) && !number {
             kept.push((name.to_owned(), String::new()));
         } else if KEPT.contains(&name)
             || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            || PROXIES.contains(&upper.as_str())
+            || PROXIES.contains(&name.to_ascii_uppercase().as_str())
         {
             kept.push((name.to_owned(), value.to_owned()));
         }
     }
     kept.sort();
     kept
+}
+
+/// Whether the value of a variable that agents read is nobody's business.
+pub(super) fn is_secret(name: &str) -> bool {
+    let agents = name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_") || name.starts_with("AWS_");
+    agents && SECRET_WORDS.iter().any(|word| name.to_ascii_uppercase().contains(word))
 }
 
 #[cfg(test)]
@@ -103,6 +134,7 @@ mod tests {
             ("CLAUDECODE", "1"),
             ("CLAUDE_CODE_SESSION_ID", "x"),
             ("CLAUDE_CODE_USE_BEDROCK", "1"),
+            ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "9000"),
             ("CLAUDE_CONFIG_DIR", "/c"),
             ("ANTHROPIC_API_KEY", "value"),
             ("CLAUDE_CODE_OAUTH_TOKEN", "value"),
@@ -118,6 +150,7 @@ mod tests {
             kept,
             [
                 ("ANTHROPIC_API_KEY", ""),
+                ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "9000"),
                 ("CLAUDE_CODE_OAUTH_TOKEN", ""),
                 ("CLAUDE_CODE_USE_BEDROCK", "1"),
                 ("CLAUDE_CONFIG_DIR", "/c"),

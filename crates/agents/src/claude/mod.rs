@@ -4,6 +4,7 @@ pub mod chain;
 mod environment;
 mod find;
 pub mod hook_events;
+pub mod launch;
 mod managed;
 mod owner;
 mod places;

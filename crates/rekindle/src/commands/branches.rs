@@ -13,8 +13,8 @@ use crate::output::{Out, ago, colour, count, one_line, paint, say};
     after_help = "Example: rekindle branches 1a2b3c4d\n\nAnother branch is made the live one by `rekindle repair ID --branch N`."
 )]
 pub(crate) struct Args {
-    /// A session's id, the beginning of one, or a transcript's path
-    #[arg(value_name = "ID|PATH")]
+    /// A session's id or its beginning, a pane, a name, a directory, or a transcript's path
+    #[arg(value_name = "TARGET")]
     target: String,
     /// Print one JSON object
     #[arg(long)]

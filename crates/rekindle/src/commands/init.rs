@@ -12,7 +12,7 @@ use wiring::settings::StatusLineChoice;
 use wiring::{ApplyError, Program, in_use};
 
 use crate::cli::Cli;
-use crate::context::Context;
+use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
 use crate::output::{Answer, Out, ask, colour, count, paint, say};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let changes = plan.changes();
     let mut out = Out::new();
     if !args.json {
-        show(context, &changes, &notes, &mut out);
+        show(context.home.as_deref(), &changes, &notes, &mut out);
     }
     let act = !args.dry_run;
     if act && !changes.is_empty() {
@@ -100,7 +100,7 @@ fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Requ
     let completions = places.map(|(shell, path)| Completion { path, text: completion(shell) }).collect();
     let main = home.join(".claude");
     let adopt = if args.adopt { Adopt::Yes } else { Adopt::No };
-    let sites = sites(context, &home, &path, &state_dir);
+    let sites = sites(&context.clinic.configs, &home, &path, &state_dir);
     let links = sites.iter().any(|site| site.config.path() == main).then_some((main, adopt));
     let status_line = match args.statusline {
         StatusLine::Keep => StatusLineChoice::Keep,
@@ -111,11 +111,11 @@ fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Requ
 }
 
 /// Every configuration directory, with the agents that use it.
-pub(crate) fn sites(context: &Context, home: &Path, path: &[PathBuf], state_dir: &Path) -> Vec<Site> {
+pub(crate) fn sites(named: &[ConfigDir], home: &Path, path: &[PathBuf], state_dir: &Path) -> Vec<Site> {
     let now = SystemTime::now();
     let recorded = in_use::recorded(state_dir, now);
     let installed = versions::installed(home, path);
-    configs(context, &recorded)
+    configs(named, &recorded)
         .into_iter()
         .map(|config| {
             let mut agents = versions::in_config_dir(&config, now);
@@ -128,8 +128,8 @@ pub(crate) fn sites(context: &Context, home: &Path, path: &[PathBuf], state_dir:
 }
 
 /// The directories that the environment and the configuration name, and those on record.
-fn configs(context: &Context, recorded: &[in_use::Recorded]) -> Vec<ConfigDir> {
-    let named = context.clinic.configs.iter().map(|config| config.path().to_path_buf());
+fn configs(named: &[ConfigDir], recorded: &[in_use::Recorded]) -> Vec<ConfigDir> {
+    let named = named.iter().map(|config| config.path().to_path_buf());
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let mut all: Vec<PathBuf> = named.map(absolute).collect();
     if Context::place("CLAUDE_CONFIG_DIR").is_none() {
@@ -164,7 +164,7 @@ fn completion(shell: Shell) -> Vec<u8> {
 }
 
 /// Shows the changes as one diff, the settings last, and what should be known about them.
-pub(crate) fn show(context: &Context, changes: &[Change], notes: &[Note], out: &mut Out) {
+pub(crate) fn show(home: Option<&Path>, changes: &[Change], notes: &[Note], out: &mut Out) {
     let colours = colour();
     let mut ordered: Vec<&Change> = changes.iter().collect();
     // What stands right above the question is what matters most.
@@ -177,10 +177,10 @@ pub(crate) fn show(context: &Context, changes: &[Change], notes: &[Note], out: &
                 .as_ref()
                 .or(change.before.as_ref())
                 .map_or(0, |text| text.split(|byte| *byte == b'\n').count());
-            out.line(&format!("{} {} ({lines} lines)", change.action(), context.short_path(&change.path)));
+            out.line(&format!("{} {} ({lines} lines)", change.action(), short_path(home, &change.path)));
             continue;
         }
-        for line in change.diff(&context.short_path(&change.path)).lines() {
+        for line in change.diff(&short_path(home, &change.path)).lines() {
             let code = match line.as_bytes().first() {
                 Some(b'+') => "32",
                 Some(b'-') => "31",

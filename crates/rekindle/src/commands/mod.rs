@@ -2,15 +2,25 @@
 
 pub(crate) mod branches;
 pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod man;
+pub(crate) mod map;
+pub(crate) mod name;
+pub(crate) mod note;
+pub(crate) mod pause;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod settle;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod statusline;
+pub(crate) mod task;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
+pub(crate) mod unpause;
 pub(crate) mod up;
 pub(crate) mod vault;
 
@@ -20,13 +30,27 @@ use crate::exit::{Exit, Failure};
 
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
-    match cli.command {
+    let Some(command) = cli.command else {
+        return status::run(&Context::load()?, &status::Args::default());
+    };
+    match command {
+        // Answered before the command line is built, but for its help.
+        Command::Hook(_) => Ok(Exit::Done),
         Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Init(args) => init::run(&Context::load()?, &args),
         Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
+        Command::Status(args) => status::run(&Context::load()?, &args),
+        Command::Map(args) => map::run(&Context::load()?, &args),
+        Command::Explain(args) => explain::run(&Context::load()?, &args),
+        Command::Name(args) => name::run(&Context::load()?, &args),
+        Command::Task(args) => task::run(&Context::load()?, &args),
+        Command::Note(args) => note::run(&Context::load()?, &args),
+        Command::Pause(args) => pause::run(&Context::load()?, &args),
+        Command::Unpause(args) => unpause::run(&Context::load()?, &args),
         Command::Scan(args) => scan::run(&Context::load()?, &args),
         Command::Repair(args) => repair::run(&Context::load()?, &args),
         Command::Branches(args) => branches::run(&Context::load()?, &args),

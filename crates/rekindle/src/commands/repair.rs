@@ -14,8 +14,8 @@ use crate::output::{Out, colour, count, one_line, paint, say};
 )]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["target", "all"])))]
 pub(crate) struct Args {
-    /// A session's id, the beginning of one, or a transcript's path
-    #[arg(value_name = "ID|PATH")]
+    /// A session's id or its beginning, a pane, a name, a directory, or a transcript's path
+    #[arg(value_name = "TARGET")]
     target: Option<String>,
     /// Mend every conversation that is broken
     #[arg(long)]

@@ -11,8 +11,8 @@ use crate::output::{Bar, Out, SCHEMA_VERSION, Table, bytes, colour, count, paint
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  rekindle scan --all\n  rekindle scan 1a2b3c4d --json")]
 pub(crate) struct Args {
-    /// A session's id, the beginning of one, or a transcript's path
-    #[arg(value_name = "ID|PATH", conflicts_with = "all")]
+    /// A session's id or its beginning, a pane, a name, a directory, or a transcript's path
+    #[arg(value_name = "TARGET", conflicts_with = "all")]
     target: Option<String>,
     /// Check every conversation (also what happens without a target)
     #[arg(long)]

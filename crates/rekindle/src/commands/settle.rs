@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// Leave the terminal and say nothing: how status lines start it
     #[arg(long, hide = true, conflicts_with = "json")]
     detached: bool,
+    /// Look at this conversation's transcript again
+    #[arg(long, hide = true, value_name = "ID")]
+    again: Vec<SessionId>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -31,17 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.detached {
-        return detached();
+        return detached(args.again.iter().cloned().collect());
     }
     let context = Context::load()?;
-    let settler = context.settler()?;
-    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
-    let vaulted = mirror(&context, &settler, &settled.turned)?;
-    settler.prepare(&settled, Timestamp::now())?;
-    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
-    if context.config.state.git {
-        settler.commit_state(&commit_words(&settled))?;
-    }
+    let (settled, vaulted) = settle_all(&context)?;
     for trouble in &settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
@@ -61,12 +57,28 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
+/// Settles everything, mirrors what has turned, and prepares what follows; whether it did mirror.
+pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
+    let settler = context.settler()?;
+    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let vaulted = mirror(context, &settler, &settled.turned)?;
+    settler.prepare(&settled, Timestamp::now())?;
+    settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
+    if context.config.state.git {
+        settler.commit_state(&commit_words(&settled))?;
+    }
+    Ok((settled, vaulted))
+}
+
 /// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
 /// writes it down. What goes wrong goes into the log: nobody is watching.
-pub(crate) fn detached() -> Result<Exit, Failure> {
+pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let context = Context::load()?;
+    if state::pause::read(&context.clinic.state).is_some() {
+        return Ok(Exit::Done);
+    }
     let log = |words: &str| {
         let folder = context.clinic.state.log();
         let line = format!("{} settle: {words}", Timestamp::now());
@@ -80,7 +92,6 @@ pub(crate) fn detached() -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    let mut again = BTreeSet::new();
     loop {
         let settled = match settler.settle_again(Timestamp::now(), Duration::ZERO, &again) {
             Ok(settled) => settled,
@@ -135,7 +146,12 @@ fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) ->
     match settler.mirror(&context.clinic.vault)? {
         Vaulted::Elsewhere => Ok(false),
         Vaulted::Done(_) => {
-            settler.note_mirrored(turned, Timestamp::now(), PATIENCE)?;
+            // A conversation in which nothing was said yet has no file, and the vault nothing of it.
+            let has = |session: &&SessionId| {
+                context.clinic.vault.find(session).is_ok_and(|found| !found.is_empty())
+            };
+            let mirrored = turned.iter().filter(has).cloned().collect();
+            settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;
             Ok(true)
         }
     }

@@ -16,8 +16,8 @@ use crate::output::{Out, colour, paint};
     after_help = "Examples:\n  rekindle show 1a2b3c4d\n  rekindle show 1a2b3c4d --md > conversation.md"
 )]
 pub(crate) struct Args {
-    /// A session's id, the beginning of one, or a transcript's path
-    #[arg(value_name = "ID|PATH")]
+    /// A session's id or its beginning, a pane, a name, a directory, or a transcript's path
+    #[arg(value_name = "TARGET")]
     target: String,
     /// As Markdown
     #[arg(long, conflicts_with = "json")]

@@ -10,7 +10,7 @@ use crate::output::{Out, ago, bytes};
 #[command(after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run")]
 pub(crate) struct Args {
     /// The session, where it was not the last one repaired
-    #[arg(value_name = "ID|PATH")]
+    #[arg(value_name = "TARGET")]
     target: Option<String>,
     /// Say what would be done, and do nothing
     #[arg(long)]

@@ -39,7 +39,7 @@ pub(crate) fn run(context: Context, args: &Args) -> Result<Exit, Failure> {
     let (changes, notes) = (undoing.changes(), undoing.notes.clone());
     let mut out = Out::new();
     if !args.json {
-        show(&context, &changes, &notes, &mut out);
+        show(context.home.as_deref(), &changes, &notes, &mut out);
         if let Some(held) = &held {
             say(&format!("rekindle: {}: {}", context.short_path(&state_dir), held.words(args.dry_run)));
         }

@@ -10,6 +10,7 @@ pub(crate) mod statusline;
 mod style;
 mod zone;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -49,7 +50,8 @@ impl Places {
     fn new() -> Places {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = variable("HOME").map(PathBuf::from);
-        let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
+        // Below it nobody can make a folder; elsewhere root could, and would.
+        let base = home.as_deref().unwrap_or(Path::new("/dev/null"));
         let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
         let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
@@ -120,7 +122,7 @@ fn fork_settle() -> std::io::Result<()> {
     match unsafe { libc::fork() } {
         0 => {
             // The child must not return into what the parent is doing, not even by a panic.
-            let settled = std::panic::catch_unwind(crate::commands::settle::detached);
+            let settled = std::panic::catch_unwind(|| crate::commands::settle::detached(BTreeSet::new()));
             std::process::exit(i32::from(!matches!(settled, Ok(Ok(_)))));
         }
         -1 => Err(std::io::Error::last_os_error()),

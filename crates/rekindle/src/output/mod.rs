@@ -4,11 +4,13 @@ mod ask;
 mod bar;
 mod table;
 mod words;
+mod wrap;
 
 pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
-pub(crate) use table::Table;
+pub(crate) use table::{Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line};
+pub(crate) use wrap::wrap;
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
@@ -105,6 +107,18 @@ pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// How wide lines may be: the terminal's width, else what `COLUMNS` says; nothing where something else reads them.
+pub(crate) fn columns() -> Option<usize> {
+    let table = comfy_table::Table::new();
+    if table.is_tty()
+        && let Some(width) = table.width()
+    {
+        return Some(width.into());
+    }
+    let given = std::env::var("COLUMNS").ok()?;
+    given.parse().ok().filter(|columns| *columns > 0)
 }
 
 /// Text in a colour of the terminal's own, where one is wanted.

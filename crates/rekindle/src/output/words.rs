@@ -1,6 +1,7 @@
 //! Numbers and times as people read them.
 
 use jiff::Timestamp;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// `1 row`, `2 rows`.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
@@ -67,9 +68,50 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     short
 }
 
+/// How many columns of a terminal a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Text cut to so many columns, at a word where one ends in time.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let mut short = String::new();
+    let mut taken = 0;
+    for c in text.chars() {
+        taken += c.width().unwrap_or_default();
+        if taken + 1 > most {
+            break;
+        }
+        short.push(c);
+    }
+    if let Some((words, rest)) = short.rsplit_once(' ')
+        && width(rest) < most / 2
+        && !text[short.len()..].starts_with(' ')
+    {
+        short.truncate(words.len());
+    }
+    format!("{}…", short.trim_end())
+}
+
+/// A path cut to so many columns: its end tells more than its beginning.
+pub(crate) fn cut_path(path: &str, most: usize) -> String {
+    let mut begin = path.len();
+    let mut taken = 1;
+    for (at, c) in path.char_indices().rev() {
+        taken += c.width().unwrap_or_default();
+        if taken > most {
+            break;
+        }
+        begin = at;
+    }
+    let end = &path[begin..];
+    let whole = end.find('/').filter(|at| *at < end.len() / 2).map_or(end, |at| &end[at..]);
+    format!("…{whole}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, one_line};
+    use super::{bytes, cut, cut_path, one_line};
 
     #[test]
     fn sizes() {
@@ -90,5 +132,16 @@ mod tests {
         assert_eq!(one_line("a\nb\u{1b}[31m c", 40), "a b [31m c");
         assert_eq!(one_line("one two three four", 12), "one two…");
         assert_eq!(one_line("abcdefghijklmnop", 5), "abcd…");
+    }
+
+    #[test]
+    fn what_is_too_wide_is_cut_by_columns() {
+        let check = |text: &str, most: usize, expect: &str| assert_eq!(cut(text, most), expect);
+        check("mend the cart", 9, "mend the…");
+        check("mend the cart", 8, "mend…");
+        check("abcdefghij", 5, "abcd…");
+        check("漢字漢字", 5, "漢字…");
+        assert_eq!(cut_path("~/code/work/shop", 12), "…/work/shop");
+        assert_eq!(cut_path("/verylongname", 6), "…gname");
     }
 }

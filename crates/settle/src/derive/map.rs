@@ -1,5 +1,8 @@
 //! `instances/pane-session-map.json`: pane_ref → the conversation that is or was there, and what proves it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 

@@ -82,6 +82,18 @@ fn appends_grow_and_report_where_they_stand() {
 }
 
 #[test]
+fn a_block_is_overwritten_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("block");
+    assert!(overwrite_block(&path, b"a long text").unwrap());
+    assert!(overwrite_block(&path, b"short").unwrap());
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!((text.trim_end(), text.len(), mode(&path)), ("short", 4096, 0o600));
+    assert!(!overwrite_block(&path, &[b'x'; 4097]).unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
 fn removing_what_is_gone_is_fine() {
     let dir = tempfile::tempdir().unwrap();
     remove(&dir.path().join("a")).unwrap();

@@ -42,7 +42,7 @@ pub enum RecordError {
         why: String,
     },
     /// It was written by a newer program, which knows more than this one.
-    #[error("write {}: it is of a newer version ({schema}); update rekindle", path.display())]
+    #[error("use {}: it is of a newer version ({schema}); update rekindle", path.display())]
     Newer {
         /// The record.
         path: PathBuf,
@@ -100,12 +100,26 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // What is no text is no record, and reading it again would not make it one.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(RecordError::Broken { path, why: error.to_string() });
+        }
         Err(source) => return Err(RecordError::Unreadable { path, source }),
     };
     let broken =
         |error: serde_json::Error| RecordError::Broken { path: path.clone(), why: error.to_string() };
     let original: Map<String, Value> = serde_json::from_str(&text).map_err(broken)?;
-    let record: SessionRecord = serde_json::from_value(Value::Object(original.clone())).map_err(broken)?;
+    let record: SessionRecord = match serde_json::from_value(Value::Object(original.clone())) {
+        Ok(record) => record,
+        Err(error) => {
+            // A newer program may use words that this one does not know: not understood is not broken.
+            let schema = original.get("schema").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
+            return Err(match schema {
+                Some(schema) if schema > SCHEMA => RecordError::Newer { path, schema },
+                _ => broken(error),
+            });
+        }
+    };
     let origin = key.map_or(Origin::Foreign, |key| key.origin(&text));
     Ok(Some(Held { record, origin, original }))
 }
@@ -209,6 +223,8 @@ mod tests {
         durable::private_dir(&state.session_health()).unwrap();
         durable::replace(&path(&state, &id), b"{").unwrap();
         assert!(matches!(load(&state, None, &id), Err(RecordError::Broken { .. })));
+        durable::replace(&path(&state, &id), br#"{"schema":2,"status":"asleep"}"#).unwrap();
+        assert!(matches!(load(&state, None, &id), Err(RecordError::Newer { schema: 2, .. })));
     }
 
     #[test]

@@ -90,6 +90,11 @@ impl Run {
     pub fn is(&self, pid: u32, start: u64) -> bool {
         self.pid == pid && self.proc_start == start
     }
+
+    /// Whether it only passes through: it never owns a pane, and a conversation with an agent of its own is not its.
+    pub fn is_passing(&self) -> bool {
+        self.one_shot || self.nested
+    }
 }
 
 /// A pane of a tmux server.

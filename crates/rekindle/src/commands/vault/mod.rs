@@ -62,8 +62,8 @@ enum Command {
         after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl"
     )]
     Restore {
-        /// A session's id or the beginning of one
-        #[arg(value_name = "ID")]
+        /// A session's id or its beginning, a pane, a name or a directory
+        #[arg(value_name = "TARGET")]
         session: String,
         /// Which version of it: the best where none is given
         #[arg(long, value_name = "N")]
@@ -91,8 +91,8 @@ enum Command {
     /// Erase a conversation from the vault for good
     #[command(after_help = "Example: rekindle vault forget 1a2b3c4d --yes")]
     Forget {
-        /// A session's id or the beginning of one
-        #[arg(value_name = "ID")]
+        /// A session's id or its beginning, a pane, a name or a directory
+        #[arg(value_name = "TARGET")]
         session: String,
         /// Do not ask: there is no way back
         #[arg(long)]
@@ -152,6 +152,11 @@ fn find(context: &Context, text: &str) -> Result<SessionId, Failure> {
     ids.dedup();
     match ids.as_slice() {
         [only] => Ok(only.clone()),
+        [] if let Some(session) =
+            context.clinic.on_record(text).map_err(|error| context.untold(error))? =>
+        {
+            Ok(session)
+        }
         [] => Err(Failure::new(Exit::Usage, format!("the vault has no session {text:?}"))
             .hint("rekindle vault list shows what it has")),
         _ => Err(Failure::new(

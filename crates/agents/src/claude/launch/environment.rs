@@ -1,0 +1,119 @@
+//! The environment that a recorded conversation is started with.
+
+use std::path::Path;
+
+use super::super::environment::{CHILD_VARIABLES, is_secret};
+
+/// The variable by which a start is known again when its SessionStart event arrives.
+pub const NONCE: &str = "REKINDLE_NONCE";
+
+/// What to change in the environment of the place where an agent is started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// To be set.
+    pub set: Vec<(String, String)>,
+    /// To be taken out, wherever they come from.
+    pub unset: Vec<&'static str>,
+    /// What the agent had at its first start, is not on record, and does not stand ready either: secrets.
+    pub missing: Vec<String>,
+}
+
+/// The terminal multiplexer sets these itself for each pane.
+const PANE: [&str; 2] = ["TMUX", "TMUX_PANE"];
+
+/// What stands in the place of a secret in a record.
+const REDACTED: &str = "[redacted: ";
+
+/// The environment for a start in the tmux server with this socket (`None`: outside of tmux), from what a record holds.
+/// `present` tells whether that place has a variable by itself.
+pub fn start_environment<'a>(
+    recorded: impl IntoIterator<Item = (&'a str, &'a str)>,
+    server: Option<&Path>,
+    nonce: &str,
+    present: impl Fn(&str) -> bool,
+) -> Start {
+    let recorded: Vec<(&str, &str)> = recorded.into_iter().collect();
+    let was_in =
+        recorded.iter().find(|(name, _)| *name == "TMUX").and_then(|(_, value)| value.split(',').next());
+    let same_server = server.is_some_and(|server| was_in.is_some_and(|socket| Path::new(socket) == server));
+    let mut start = Start { unset: CHILD_VARIABLES.to_vec(), ..Start::default() };
+    if server.is_none() {
+        start.unset.extend(PANE);
+    }
+    for (name, value) in recorded {
+        let dropped = name == NONCE
+            || CHILD_VARIABLES.contains(&name)
+            || PANE.contains(&name)
+            || (name.starts_with("TMUX") && !same_server)
+            // The name of the terminal is the pane's, unless the agent already ran in one.
+            || (name == "TERM" && server.is_some() != was_in.is_some());
+        if dropped {
+            continue;
+        }
+        if value.contains(REDACTED) || (value.is_empty() && is_secret(name)) {
+            if !present(name) {
+                start.missing.push(name.to_owned());
+            }
+        } else {
+            start.set.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    start.set.push((NONCE.to_owned(), nonce.to_owned()));
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: [(&str, &str); 12] = [
+        ("ANTHROPIC_API_KEY", ""),
+        ("CLAUDECODE", "1"),
+        ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "9000"),
+        ("CLAUDE_CODE_SESSION_ID", "x"),
+        ("HTTPS_PROXY", "http://[redacted: login]@p:1"),
+        ("LANG", ""),
+        ("PATH", "/bin"),
+        ("REKINDLE_NONCE", "old"),
+        ("TERM", "tmux-256color"),
+        ("TMUX", "/run/t/work,17,0"),
+        ("TMUX_PANE", "%4"),
+        ("TMUX_TMPDIR", "/run/t"),
+    ];
+
+    fn names(start: &Start) -> Vec<&str> {
+        start.set.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn settings_are_set_children_go_and_secrets_are_told() {
+        let start = start_environment(RECORD, Some(Path::new("/run/t/other")), "new", |_| false);
+        assert_eq!(
+            names(&start),
+            ["CLAUDE_CODE_MAX_OUTPUT_TOKENS", "LANG", "PATH", "TERM", "REKINDLE_NONCE"]
+        );
+        assert_eq!(start.set.last().map(|(_, value)| value.as_str()), Some("new"));
+        assert_eq!(start.missing, ["ANTHROPIC_API_KEY", "HTTPS_PROXY"]);
+        for name in
+            ["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_RESUME_PROMPT", "CLAUDE_ENV_FILE"]
+        {
+            assert!(start.unset.contains(&name), "{name}");
+        }
+        assert!(!start.unset.contains(&"TMUX"));
+    }
+
+    #[test]
+    fn what_the_place_has_is_not_missing() {
+        let start = start_environment(RECORD, None, "n", |name| name == "ANTHROPIC_API_KEY");
+        assert_eq!(start.missing, ["HTTPS_PROXY"]);
+    }
+
+    #[test]
+    fn tmux_of_the_same_server_keeps_its_folder_and_elsewhere_nothing_of_it() {
+        let start = start_environment(RECORD, Some(Path::new("/run/t/work")), "n", |_| true);
+        assert!(names(&start).contains(&"TMUX_TMPDIR") && !names(&start).contains(&"TMUX_PANE"));
+        let start = start_environment(RECORD, None, "n", |_| true);
+        assert!(!names(&start).iter().any(|name| name.starts_with("TMUX") || *name == "TERM"));
+        assert!(start.unset.contains(&"TMUX") && start.unset.contains(&"TMUX_PANE"));
+    }
+}

@@ -1,0 +1,124 @@
+use std::cmp::Reverse;
+
+use serde_json::{Map, Value};
+
+use super::status::{pause_json, paused_words};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Fit, Out, Table, age, count, one_line, say};
+use crate::survey::Survey;
+
+/// Show which pane has which conversation, and how sure that is
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle map\n  rekindle map --json\n\nPanes on other servers than the default one have the server's name before them."
+)]
+pub(crate) struct Args {
+    /// Print one JSON object: the file `instances/pane-session-map.json`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let survey = Survey::take(context)?;
+    let map = read(context)?;
+    for trouble in &survey.settled.troubles {
+        say(&format!("rekindle: {trouble}"));
+    }
+    let mut out = Out::new();
+    if args.json {
+        let mut object = Map::from_iter([("schema".to_owned(), Value::from(1))]);
+        object.extend(map);
+        if let Some(pause) = &survey.pause {
+            object.insert("paused".to_owned(), pause_json(pause));
+        }
+        out.json(Value::Object(object));
+        return out.finish();
+    }
+    if let Some(pause) = &survey.pause {
+        out.line(&paused_words(pause, survey.now));
+    }
+    if let Some(why) = &survey.stale {
+        out.line(&format!("not up to date: {why}"));
+    }
+    if map.is_empty() {
+        out.line("No panes yet: connect agents with `rekindle init`, then start one in tmux.");
+        return out.finish();
+    }
+    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+    entries.sort_by_key(|(reference, _)| order(reference));
+    let headings = ["pane", "id", "session", "name", "grade", "live", "seen", "cwd"];
+    let fits = [
+        Fit::CutPath(12),
+        Fit::Drop(1),
+        Fit::Whole,
+        Fit::Cut(10),
+        Fit::Whole,
+        Fit::Whole,
+        Fit::Drop(3),
+        Fit::CutPathThenDrop(12, 2),
+    ];
+    let mut table = Table::new(&headings).fit(&fits).right(6);
+    for (reference, entry) in &entries {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let seen = text("last_seen").parse().ok().map(|seen| age(seen, survey.now)).unwrap_or_default();
+        let live = match entry["live"].as_bool() {
+            Some(true) => "live".to_owned(),
+            _ => text("status").replace("ended_cleanly", "ended").replace("active", "unknown"),
+        };
+        table.row(&[
+            (*reference).clone(),
+            text("pane_id"),
+            text("short_id"),
+            one_line(&text("name"), 40),
+            text("grade"),
+            live,
+            seen,
+            context.short_path(std::path::Path::new(&text("cwd"))),
+        ]);
+    }
+    out.line(&table.text());
+    let live = entries.iter().filter(|(_, entry)| entry["live"] == true).count();
+    out.line("");
+    out.line(&format!("{}, {live} live", count(entries.len() as u64, "pane", "panes")));
+    out.finish()
+}
+
+/// The map as the last settle wrote it, without its own version.
+fn read(context: &Context) -> Result<Map<String, Value>, Failure> {
+    let path = context.clinic.state.instances().join("pane-session-map.json");
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(error) => {
+            return Err(Failure::new(Exit::Failed, format!("cannot read {}: {error}", path.display())));
+        }
+    };
+    let mut map: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::new(Exit::Failed, format!("cannot read {}: {error}", path.display()))
+            .hint("delete it: it is made again from the records")
+    })?;
+    map.shift_remove("schema");
+    Ok(map)
+}
+
+/// By server, session, window and pane: the default server first, numbers as numbers.
+fn order(reference: &str) -> (Reverse<bool>, String, String, u32, u32) {
+    let (server, place) = reference.rsplit_once("//").unwrap_or(("", reference));
+    let (session, numbers) = place.rsplit_once(':').unwrap_or((place, ""));
+    let (window, pane) = numbers.split_once('.').unwrap_or((numbers, ""));
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (Reverse(server.is_empty()), server.to_owned(), session.to_owned(), number(window), number(pane))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn panes_by_server_session_window_and_number() {
+        let mut panes = ["b:10.0", "side//a:0.0", "b:2.1", "b:2.0", "a:1.0"];
+        panes.sort_by_key(|pane| order(pane));
+        assert_eq!(panes, ["a:1.0", "b:2.0", "b:2.1", "b:10.0", "side//a:0.0"]);
+    }
+}

@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use agents::SessionId;
+use serde_json::json;
+use state::durable;
+
+use super::name::recorded;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::Out;
+
+/// Keep your own words about a conversation, or read them
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle note shop \"waits for the review of Ann\"\n  rekindle note shop\n  rekindle note shop --clear"
+)]
+pub(crate) struct Args {
+    /// A session's id or its beginning, a pane, a name or a directory
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// What you say; without it, what you said is shown
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+    /// Take back what you said before
+    #[arg(long, conflicts_with = "text")]
+    clear: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A page of text; more belongs into the project.
+const LONGEST: usize = 4_000;
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let session = recorded(context, &args.target)?;
+    let path = path(context, &session);
+    if args.clear {
+        durable::remove(&path)?;
+    } else if !args.text.is_empty() {
+        let text = kept(&args.text.join(" "));
+        if text.is_empty() {
+            return Err(Failure::new(Exit::Usage, "there is nothing in that text to keep")
+                .hint("take back what you said before with --clear"));
+        }
+        durable::private_dir(&context.clinic.state.instances().join("descriptions"))?;
+        durable::replace(&path, format!("{text}\n").as_bytes())?;
+    }
+    let note = read(context, &session);
+    let mut out = Out::new();
+    if args.json {
+        out.json(json!({"sessionId": session.as_str(), "note": note}));
+    } else {
+        match note {
+            Some(note) => out.line(&note),
+            None => out.line(&format!("{}  no note", session.short())),
+        }
+    }
+    out.finish()
+}
+
+fn path(context: &Context, session: &SessionId) -> PathBuf {
+    context.clinic.state.instances().join("descriptions").join(format!("{}.txt", session.short()))
+}
+
+/// The user's own words about a conversation. Whatever stands in the file, a terminal gets no control characters.
+pub(super) fn read(context: &Context, session: &SessionId) -> Option<String> {
+    let text = std::fs::read_to_string(path(context, session)).ok()?;
+    let text = printable(text.trim_end());
+    (!text.is_empty()).then_some(text)
+}
+
+/// The words as they are kept: bounded, without control characters and secrets. Lines stay.
+fn kept(text: &str) -> String {
+    let clean = printable(&redact::redact(text));
+    let mut short: String = clean.trim().chars().take(LONGEST).collect();
+    if short.len() < clean.trim().len() {
+        short.pop();
+        short.push('…');
+    }
+    short
+}
+
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, kept};
+
+    #[test]
+    fn lines_stay_and_control_characters_go() {
+        assert_eq!(kept(" a\u{1b}[31mb\r\n\tc\u{7} \n"), "a[31mb\n\tc");
+        let long = kept(&"ü ".repeat(LONGEST));
+        assert_eq!(long.chars().count(), LONGEST);
+        assert!(long.ends_with('…'));
+    }
+}

@@ -1,0 +1,139 @@
+//! `rekindle status`: every agent in a line, who needs you first.
+
+mod json;
+mod table;
+mod watch;
+
+use std::path::Path;
+
+use settle::view::{AgentView, State};
+
+pub(crate) use json::pause_json;
+pub(crate) use table::paused_words;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, colour, paint, say};
+use crate::survey::Survey;
+
+/// Show every agent: what it is at, where, on what; who needs you first
+#[derive(Debug, Default, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle status\n  rekindle status --watch\n  rekindle status work:1.0 --json\n\nSigns: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.\nAGE: how long it has been so. CTX: how full its context is. VAULT: the age of\nits newest copy. A name with a question mark is a guess: see `rekindle explain`."
+)]
+pub(crate) struct Args {
+    /// Only these: ids or their beginnings, panes, names, directories
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Also those that ended, crashed long ago, answer one prompt, or belong to another agent
+    #[arg(long)]
+    all: bool,
+    /// Stay, and draw it again when something changes; q or Ctrl-C ends it
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch::run(context, args);
+    }
+    let survey = Survey::take(context)?;
+    let shown = shown(context, &survey, args)?;
+    let mut out = Out::new();
+    if args.json {
+        out.json(json::status(&survey, &shown));
+    } else {
+        out.line(&text(context, &survey, &shown, args));
+    }
+    for trouble in &survey.settled.troubles {
+        say(&format!("rekindle: {trouble}"));
+    }
+    out.finish()
+}
+
+/// The agents that were asked for.
+fn shown<'a>(context: &Context, survey: &'a Survey, args: &Args) -> Result<Vec<&'a AgentView>, Failure> {
+    if args.targets.is_empty() {
+        return Ok(survey
+            .view
+            .agents
+            .iter()
+            .filter(|agent| args.all || matters(context, survey, agent))
+            .collect());
+    }
+    let mut wanted: Vec<&AgentView> = Vec::new();
+    for text in &args.targets {
+        let directory = Path::new(text);
+        let more: Vec<&AgentView> = if directory.is_dir() {
+            let real = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
+            let here = |agent: &&AgentView| agent.cwd.as_ref().is_some_and(|cwd| cwd.value == real);
+            let here = survey.view.agents.iter().filter(here);
+            here.filter(|agent| args.all || matters(context, survey, agent)).collect()
+        } else {
+            vec![survey.agent(context, text)?]
+        };
+        wanted.extend(
+            more.into_iter()
+                .filter(|agent| !wanted.iter().any(|known| std::ptr::eq(*known, *agent)))
+                .collect::<Vec<_>>(),
+        );
+    }
+    // In the order of the view: who needs its user first.
+    Ok(survey
+        .view
+        .agents
+        .iter()
+        .filter(|agent| wanted.iter().any(|known| std::ptr::eq(*known, *agent)))
+        .collect())
+}
+
+/// Whether an agent is shown without being asked for: it lives, or it crashed while the map still keeps it.
+fn matters(context: &Context, survey: &Survey, agent: &AgentView) -> bool {
+    if agent.nested || agent.one_shot {
+        return false;
+    }
+    let seen = agent.last_seen.as_ref().map(|fact| fact.value);
+    let age = seen.map(|seen| survey.now.duration_since(seen).unsigned_abs());
+    let recent = age.is_some_and(|age| age <= context.config.restore.keep_map);
+    match agent.state.value {
+        State::Ended => false,
+        State::Crashed => recent,
+        State::Unknown => agent.is_live() || recent,
+        _ => true,
+    }
+}
+
+/// Everything that is shown, as lines.
+fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -> String {
+    let mut lines = Vec::new();
+    lines.extend(survey.pause.as_ref().map(|pause| paused_words(pause, survey.now)));
+    lines.extend(survey.stale.as_ref().map(|why| format!("not up to date: {why}")));
+    if shown.is_empty() {
+        lines.push(nobody(survey, args));
+    } else {
+        lines.push(table::table(context, survey, shown));
+        lines.push(String::new());
+        lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
+    }
+    if !survey.settled.alarms.is_empty() {
+        lines.push(String::new());
+        let alarms = survey.settled.alarms.iter();
+        lines.extend(alarms.map(|alarm| paint(&format!("! {}", alarm.text), "31", colour())));
+    }
+    lines.join("\n")
+}
+
+/// What there is to say when there is nobody to show.
+fn nobody(survey: &Survey, args: &Args) -> String {
+    if survey.view.agents.is_empty() {
+        return "No agents yet: connect them with `rekindle init`, then start one.".to_owned();
+    }
+    if args.targets.is_empty() {
+        let known = crate::output::count(survey.view.agents.len() as u64, "conversation", "conversations");
+        return format!("No agent runs. {known} on record: `rekindle status --all` shows them.");
+    }
+    "No agent runs there.".to_owned()
+}

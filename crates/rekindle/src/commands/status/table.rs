@@ -1,0 +1,139 @@
+//! The table of agents, and what stands around it.
+
+use comfy_table::Color;
+use jiff::Timestamp;
+use settle::view::{AgentView, State};
+use state::pause::Pause;
+use state::record::Grade;
+
+use crate::context::Context;
+use crate::output::{Fit, Table, age, count, one_line};
+use crate::survey::Survey;
+
+const HEADINGS: [&str; 10] =
+    ["state", "name", "task", "pane", "cwd", "model", "version", "age", "ctx", "vault"];
+
+/// What tells whom to go to stays; what is the same for most agents goes first.
+const FITS: [Fit; 10] = [
+    Fit::Whole,
+    Fit::Cut(10),
+    Fit::CutThenDrop(16, 6),
+    Fit::CutPath(8),
+    Fit::CutPathThenDrop(12, 5),
+    Fit::Drop(2),
+    Fit::Drop(1),
+    Fit::Whole,
+    Fit::Drop(4),
+    Fit::Drop(3),
+];
+
+/// A name or task is a label: what is longer is read with `explain`.
+const LONGEST_LABEL: usize = 60;
+
+pub(super) fn table(context: &Context, survey: &Survey, shown: &[&AgentView]) -> String {
+    let mut table = Table::new(&HEADINGS).fit(&FITS).right(7).right(8).right(9);
+    for agent in shown {
+        let plain = |text: String| (text, None);
+        let text = |fact: &Option<settle::view::Fact<String>>| {
+            fact.as_ref().map(|fact| one_line(&fact.value, LONGEST_LABEL)).unwrap_or_default()
+        };
+        let when = |at: Option<Timestamp>| at.map(|at| age(at, survey.now)).unwrap_or_default();
+        table.coloured(vec![
+            (state(agent), colour(agent)),
+            plain(name(agent)),
+            plain(text(&agent.task)),
+            plain(agent.pane.as_ref().map(|fact| fact.value.reference.clone()).unwrap_or_default()),
+            plain(agent.cwd.as_ref().map(|fact| context.short_path(&fact.value)).unwrap_or_default()),
+            plain(agent.model.as_ref().map(|fact| short_model(&fact.value).to_owned()).unwrap_or_default()),
+            plain(text(&agent.version)),
+            plain(when(agent.since.or(agent.last_seen.as_ref().map(|fact| fact.value)))),
+            plain(agent.context_used.as_ref().map(|fact| format!("{} %", fact.value)).unwrap_or_default()),
+            plain(when(agent.vaulted.as_ref().map(|fact| fact.value))),
+        ]);
+    }
+    table.text()
+}
+
+fn state(agent: &AgentView) -> String {
+    let state = agent.state.value;
+    let word = if agent.stalled { "stalled" } else { state.word() };
+    format!("{} {word}", state.glyph())
+}
+
+fn colour(agent: &AgentView) -> Option<Color> {
+    match agent.state.value {
+        State::Waiting => Some(Color::Yellow),
+        State::Crashed => Some(Color::Red),
+        _ if agent.stalled => Some(Color::Red),
+        State::Busy => Some(Color::Green),
+        State::Ended | State::Unknown => Some(Color::DarkGrey),
+        State::Idle | State::Shell => None,
+    }
+}
+
+/// What an agent is called; with a question mark where its conversation is a guess or unknown.
+pub(super) fn name(agent: &AgentView) -> String {
+    let name = agent.name.as_ref().map(|fact| one_line(&fact.value, LONGEST_LABEL));
+    let id = || agent.session.as_ref().map(|fact| fact.value.short().to_owned());
+    let name = name.or_else(id).unwrap_or_default();
+    let sure = agent.session.as_ref().is_some_and(|fact| fact.grade > Grade::Guess);
+    if sure { name } else { format!("{name}?") }
+}
+
+/// `claude-opus-4-1-20250805` is `opus-4-1` to people.
+fn short_model(model: &str) -> &str {
+    let model = model.strip_prefix("claude-").unwrap_or(model);
+    match model.rsplit_once('-') {
+        Some((name, date)) if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => model,
+    }
+}
+
+/// `4 agents: 1 waiting, 3 busy; 2 more with --all`.
+pub(super) fn totals(survey: &Survey, shown: &[&AgentView], everything: bool) -> String {
+    let states = [
+        State::Waiting,
+        State::Crashed,
+        State::Busy,
+        State::Idle,
+        State::Shell,
+        State::Unknown,
+        State::Ended,
+    ];
+    let parts = states.iter().filter_map(|state| {
+        let number = shown.iter().filter(|agent| agent.state.value == *state).count();
+        (number > 0).then(|| format!("{number} {}", state.word()))
+    });
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let line = format!("{}: {parts}", count(shown.len() as u64, "agent", "agents"));
+    match survey.view.agents.len() - shown.len() {
+        0 => line,
+        _ if everything => line,
+        more => format!("{line}; {more} more with --all"),
+    }
+}
+
+/// That everything automatic is paused, since when, by whom and what for.
+pub(crate) fn paused_words(pause: &Pause, now: Timestamp) -> String {
+    let since = pause.since.map(|since| format!(" for {}", age(since, now))).unwrap_or_default();
+    let by = pause.by.as_ref().map(|by| format!(" by {}", one_line(by, 40))).unwrap_or_default();
+    let why = pause.why.as_ref().map(|why| format!(" ({})", one_line(why, 80))).unwrap_or_default();
+    format!("Paused{since}{by}{why}: events wait until `rekindle unpause`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_model;
+
+    #[test]
+    fn models_without_their_maker_and_date() {
+        for (model, expect) in [
+            ("claude-opus-4-1-20250805", "opus-4-1"),
+            ("claude-sonnet-5", "sonnet-5"),
+            ("lab", "lab"),
+            ("<synthetic>", "<synthetic>"),
+        ] {
+            assert_eq!(short_model(model), expect);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A look at everything before something is shown: settled where that is possible, else as it is.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use agents::SessionId;
+use doctor::is_pane;
+use jiff::Timestamp;
+use settle::alarm::AlarmKind;
+use settle::view::{AgentView, Sources, View};
+use settle::{Settled, Settler};
+use state::lock::LockError;
+use state::pause::{self, Pause};
+use state::record::SessionRecord;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+
+/// A settle takes a fraction of this; whoever wants to see something does not wait longer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Everything there is to show.
+pub(crate) struct Survey {
+    pub(crate) settled: Settled,
+    pub(crate) view: View,
+    pub(crate) pause: Option<Pause>,
+    /// Why the newest events are not in it.
+    pub(crate) stale: Option<String>,
+    pub(crate) now: Timestamp,
+}
+
+impl Survey {
+    /// Settles and looks. Where that is impossible, or everything is paused, it only looks.
+    pub(crate) fn take(context: &Context) -> Result<Survey, Failure> {
+        let settler = Settler { sockets: context.sockets(), ..context.settler()? };
+        let now = Timestamp::now();
+        let pause = pause::read(&context.clinic.state);
+        let (settled, stale) = match &pause {
+            Some(_) => (settler.look(now)?, None),
+            None => match settler.settle(now, PATIENCE) {
+                Ok(settled) => {
+                    follow_up(&settler, &settled);
+                    (settled, None)
+                }
+                Err(settle::Error::Lock(LockError::Held { .. })) => {
+                    (settler.look(now)?, Some("another process is settling".to_owned()))
+                }
+                Err(error) => (settler.look(now)?, Some(Failure::from(error).message().to_owned())),
+            },
+        };
+        let sources = Sources {
+            records: &settled.records,
+            world: &settled.world,
+            newest: &settle::newest_transcript,
+            now,
+        };
+        let mut view = View::of(&sources);
+        for alarm in &settled.alarms {
+            let stuck = matches!(alarm.kind, AlarmKind::NotSaving | AlarmKind::Stalled);
+            let theirs =
+                |agent: &&mut AgentView| alarm.session.as_ref().is_some_and(|session| agent.is(session));
+            view.agents.iter_mut().filter(|_| stuck).filter(theirs).for_each(|agent| agent.stalled = true);
+        }
+        view.order();
+        Ok(Survey { settled, view, pause, stale, now })
+    }
+
+    /// The agent that a target means.
+    pub(crate) fn agent(&self, context: &Context, text: &str) -> Result<&AgentView, Failure> {
+        if is_pane(text) {
+            return match self.view.in_pane(text).as_slice() {
+                [only] => Ok(only),
+                [] => Err(context.nobody_in(text)),
+                several => {
+                    let places =
+                        several.iter().filter_map(|agent| Some(agent.pane.as_ref()?.value.reference.clone()));
+                    let places = places.collect::<Vec<_>>().join(", ");
+                    Err(Failure::new(Exit::Usage, format!("{text} is a pane of {} servers", several.len()))
+                        .hint(format!("say which: {places}")))
+                }
+            };
+        }
+        if let Some(session) = self.only_seen(text) {
+            return self.view.of_session(&session).ok_or_else(|| unseen(&session));
+        }
+        let session = context.session(text)?;
+        self.view.of_session(&session).ok_or_else(|| unseen(&session))
+    }
+
+    /// A conversation that no record and no transcript has, only a registry or a process.
+    fn only_seen(&self, text: &str) -> Option<SessionId> {
+        let ids = self.view.agents.iter().filter_map(|agent| Some(agent.session.as_ref()?.value.clone()));
+        let unrecorded = ids.filter(|id| !self.settled.records.contains_key(id));
+        let mut fitting = unrecorded.filter(|id| text.len() >= 4 && id.as_str().starts_with(text));
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The record of an agent's conversation.
+    pub(crate) fn record(&self, agent: &AgentView) -> Option<&SessionRecord> {
+        self.settled.records.get(&agent.session.as_ref()?.value)
+    }
+}
+
+/// What was settled here is missing to the settle that a hook has started: the vault, the status lines and the alarms
+/// still wait for it. And a hook that came meanwhile has started none.
+pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
+    if settled.events == 0 && !settler.has_news() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    // Whoever cannot start it now leaves it to the next hook or command.
+    let _ = Command::new(program)
+        .args(["settle", "--detached"])
+        .args(settled.turned.iter().flat_map(|session| ["--again", session.as_str()]))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // What ends this command and its group must not end the other one half way.
+        .process_group(0)
+        .spawn();
+}
+
+fn unseen(session: &SessionId) -> Failure {
+    Failure::new(Exit::Failed, format!("nothing is on record about {session}"))
+        .hint("agents are recorded from their next start once `rekindle init` has connected them")
+}

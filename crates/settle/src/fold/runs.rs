@@ -1,0 +1,147 @@
+//! The processes of a conversation: each is noted once, at the first event that names it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use state::record::{Evidence, Grade, Run, SessionRecord, Status};
+use state::spool;
+
+use crate::heard::{Heard, What, arguments};
+
+/// Notes the process, if it is a new one.
+pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
+    let Some(agent) = heard.agent() else { return };
+    let known = record.runs.iter().position(|run| run.is(agent.pid, agent.start));
+    if let Some(at) = known {
+        let passing = record.runs[at].is_passing();
+        // The newest run is the one that counts; a guest's never is, unless there are only guests.
+        let at = if at + 1 < record.runs.len() && !passing {
+            let run = record.runs.remove(at);
+            record.runs.push(run);
+            record.status = Status::Active;
+            record.reason = None;
+            record.runs.len() - 1
+        } else {
+            at
+        };
+        let run = &mut record.runs[at];
+        run.heard_at = Some(run.heard_at.map_or(heard.at, |before| before.max(heard.at)));
+        if is_start {
+            // Back in this conversation, after /resume or /clear led out of it.
+            run.ended_at = None;
+            run.end_reason = None;
+        }
+        if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
+            learn(run, launch.clone(), heard);
+        }
+        let by_hook = |evidence: &Evidence| evidence.fact == "process" && evidence.source == "hook";
+        if !record.evidence.iter().any(by_hook) {
+            record.believe(process_named(agent.pid, heard.at));
+        }
+        return;
+    }
+    let launch = heard.launch.clone().unwrap_or_default();
+    let mut run = Run {
+        launched_at: heard.at,
+        slot_id: None,
+        config_dir: heard.transcript.as_deref().and_then(config_of),
+        keychain_service: None,
+        email: None,
+        claude_version: None,
+        argv: None,
+        cwd: heard.cwd.clone(),
+        env: BTreeMap::new(),
+        pid: agent.pid,
+        proc_start: agent.start,
+        tty: heard.tty(),
+        machine_id: None,
+        boot_id: None,
+        pid_namespace: None,
+        tmux: None,
+        host: None,
+        grade: None,
+        source: None,
+        one_shot: is_one_shot(heard),
+        nested: heard.is_nested(),
+        heard_at: Some(heard.at),
+        ended_at: None,
+        end_reason: None,
+        hung_up: false,
+    };
+    learn(&mut run, launch, heard);
+    let guest = run.is_passing() && record.run().is_some_and(|newest| !newest.is_passing());
+    if guest {
+        // Before the agent whose conversation it is: the last run is the one that counts.
+        record.runs.insert(record.runs.len() - 1, run);
+        return;
+    }
+    record.runs.push(run);
+    record.believe(process_named(agent.pid, heard.at));
+    if record.status != Status::Active {
+        record.status = Status::Active;
+        record.reason = None;
+    }
+}
+
+/// Takes over what only the SessionStart of a run says. It may come late: from the refuge behind other events, or after
+/// the agent's registry has named the process.
+fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
+    run.one_shot |= is_one_shot(heard);
+    if !launch.env.is_empty() {
+        run.env = environment(&launch.env);
+    }
+    if run.boot_id.is_none() {
+        run.boot_id = launch.boot_id;
+        (run.machine_id, run.pid_namespace) = launch.pid_domain.as_deref().and_then(split_domain).unzip();
+    }
+    if run.argv.is_none() {
+        let argv = heard.agent().and_then(arguments);
+        run.argv = argv.map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect());
+    }
+    if let (None, What::Start { source }) = (&run.source, &heard.what) {
+        run.source.clone_from(source);
+    }
+}
+
+fn process_named(pid: u32, at: Timestamp) -> Evidence {
+    Evidence {
+        fact: "process".to_owned(),
+        grade: Grade::Proven,
+        source: "hook".to_owned(),
+        detail: format!("a hook of process {pid} names this conversation"),
+        at,
+    }
+}
+
+/// `<config>/projects/<slug>/<session>.jsonl`
+fn config_of(transcript: &std::path::Path) -> Option<std::path::PathBuf> {
+    let projects = transcript.parent()?.parent()?;
+    (projects.file_name()? == "projects").then(|| projects.parent().map(Into::into))?
+}
+
+/// `linux:<machine>:<namespace>`
+fn split_domain(domain: &str) -> Option<(String, String)> {
+    let (_, rest) = domain.split_once(':')?;
+    let (machine, namespace) = rest.split_once(':')?;
+    Some((machine.to_owned(), namespace.to_owned()))
+}
+
+/// Never a value that redaction would touch: of such a variable only the name.
+pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, String> {
+    let kept = |(name, value): &(String, String)| {
+        let named = format!("{name}={value}");
+        let value = if redact::holds_secret(&named) { String::new() } else { value.clone() };
+        (name.clone(), value)
+    };
+    variables.iter().map(kept).collect()
+}
+
+/// `claude -p` says `sdk-cli`, but inherits `cli` from the agent that started it up to 2.1.100 (measured). An agent in
+/// another one's tool has no terminal, so it cannot be for people.
+pub(super) fn is_one_shot(heard: &Heard) -> bool {
+    let entrypoint = heard.launch.as_ref().and_then(|launch| launch.entrypoint.as_deref());
+    let Some(agent) = heard.agent() else { return false };
+    entrypoint == Some("sdk-cli")
+        || agent.argv.iter().any(|word| word == "-p" || word == "--print")
+        || (heard.is_nested() && agent.tty == 0)
+}

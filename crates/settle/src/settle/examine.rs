@@ -1,0 +1,118 @@
+//! What the agents' files and the machine say of the records: what is known, and what is going wrong.
+
+use std::collections::{BTreeMap, HashMap};
+
+use agents::SessionId;
+use agents::claude::ConfigDir;
+use jiff::Timestamp;
+use state::record::{Activity, Doing, SessionRecord, Status};
+use state::spool;
+use transcript::Ending;
+
+use super::{Settled, Settler};
+use crate::alarm::{self, Alarm};
+use crate::complete::{complete_run, complete_talk, first_line};
+use crate::derive;
+use crate::ending::ending;
+use crate::world::World;
+
+impl Settler {
+    /// What transcripts and registries say about the conversations with news.
+    pub(super) fn complete(
+        &self,
+        records: &mut BTreeMap<SessionId, SessionRecord>,
+        world: &World,
+        settled: &Settled,
+        now: Timestamp,
+    ) -> HashMap<SessionId, Ending> {
+        let mut endings = HashMap::new();
+        for (id, record) in records.iter_mut() {
+            let busy = record.activity.filter(|activity| activity.state == Doing::Busy);
+            let waiting = record.activity.filter(|activity| activity.state == Doing::Waiting);
+            let version_known = record.run().is_none_or(|run| run.claude_version.is_some());
+            let unsettled =
+                record.status == Status::Active && (busy.is_some() || waiting.is_some() || !version_known);
+            if !settled.touched.contains(id) && !unsettled {
+                continue;
+            }
+            let talk = record.transcript_path.as_deref().and_then(ending);
+            let status = spool::status(&self.state, id).and_then(|bytes| StatusInput::read(&bytes));
+            let version = status.as_ref().and_then(|status| status.version.clone());
+            let version = version.or_else(|| talk.as_ref().and_then(|talk| talk.version.clone()));
+            complete_run(record, world, &self.accounts, version.as_deref());
+            if let Some(used) = status.and_then(|status| status.used) {
+                record.context_used = Some(used);
+            }
+            if let Some(talk) = talk {
+                let newest = talk.newest_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+                // The user has answered, or broken the turn off: only the transcript tells.
+                if let (Some(waiting), Some(newest)) = (waiting, newest)
+                    && newest > waiting.since
+                {
+                    record.activity = Some(Activity { state: Doing::Busy, since: newest });
+                }
+                if talk.interrupted
+                    && let (Some(busy), Some(newest)) = (busy, newest)
+                    && newest >= busy.since
+                {
+                    record.activity = Some(Activity { state: Doing::Idle, since: newest });
+                }
+                if let Some(summary) = complete_talk(record, &talk) {
+                    let path = self.summaries().join(format!("{}.txt", record.short_id));
+                    // Derived: what cannot be written now is written at the next turn.
+                    let _ = derive::write(&path, format!("{}\n", summary.trim_end()).as_bytes());
+                }
+                endings.insert(id.clone(), talk);
+            }
+            if record.task.is_none() {
+                // What a user gave and took back again: the summary still says it.
+                let summary = self.summaries().join(format!("{}.txt", record.short_id));
+                record.task = std::fs::read_to_string(summary).ok().as_deref().and_then(first_line);
+            }
+            record.last_seen = record.last_seen.min(now.max(record.created));
+        }
+        endings
+    }
+
+    pub(super) fn alarms(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        world: &World,
+        now: Timestamp,
+    ) -> Vec<Alarm> {
+        let busy = records.values().filter(|record| {
+            record.status == Status::Active
+                && record.activity.is_some_and(|activity| activity.state == Doing::Busy)
+        });
+        let growth = busy
+            .filter_map(|record| {
+                Some((record.session_id.clone(), alarm::growth(record.transcript_path.as_deref()?)))
+            })
+            .collect();
+        let mut alarms = alarm::of_agents(records, world, &growth, now);
+        let places = std::iter::once(self.state.path()).chain(self.configs.iter().map(ConfigDir::path));
+        let mut full: Vec<Alarm> =
+            places.filter_map(|path| alarm::of_space(path, alarm::space(path)?)).collect();
+        // One file system mostly holds all of them.
+        full.truncate(1);
+        alarms.extend(full);
+        alarms
+    }
+}
+
+/// What the newest input of a status line says beyond events.
+struct StatusInput {
+    version: Option<String>,
+    used: Option<u32>,
+}
+
+impl StatusInput {
+    fn read(bytes: &[u8]) -> Option<StatusInput> {
+        let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+        let used = value["context_window"]["used_percentage"].as_f64();
+        Some(StatusInput {
+            version: value["version"].as_str().map(str::to_owned),
+            used: used.filter(|used| (0.0..=1000.0).contains(used)).map(|used| used.round() as u32),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! What is made from the records: logs, map, registry, contexts, tags of panes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agents::SessionId;
+use jiff::{SignedDuration, Timestamp};
+use state::record::SessionRecord;
+use transcript::Ending;
+
+use super::{Error, Settled, Settler};
+use crate::derive::context::Context;
+use crate::derive::{self, map, registry};
+use crate::world::World;
+use crate::{bind, talk_log};
+
+/// A server that takes longer is busy with something else; the tags come at the next settle.
+const TAG_DEADLINE: Duration = Duration::from_secs(5);
+
+impl Settler {
+    pub(super) fn log(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        endings: &HashMap<SessionId, Ending>,
+        settled: &mut Settled,
+    ) {
+        for (id, events) in std::mem::take(&mut settled.logged) {
+            let Some(record) = records.get(&id) else { continue };
+            if let Err(error) = talk_log::write(record, &events, endings.get(&id), &self.zone) {
+                settled.troubles.push(format!("cannot {error}: {}", error.source));
+            }
+        }
+    }
+
+    pub(super) fn summaries(&self) -> PathBuf {
+        self.state.instances().join("summaries")
+    }
+
+    pub(super) fn derive(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        world: &World,
+        endings: &HashMap<SessionId, Ending>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let folder = self.state.instances();
+        let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
+        let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
+        let owners = bind::owners(records.values(), world);
+        let log = |record: &SessionRecord| {
+            talk_log::path(record, &self.zone).filter(|log| self.log && log.exists())
+        };
+        let panes = map::map(records.values(), &owners, &self.summaries(), since, log);
+        derive::write(&folder.join("pane-session-map.json"), &pretty(&panes))?;
+        derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values())))?;
+        for id in endings.keys() {
+            let Some(record) = records.get(id) else { continue };
+            let summary =
+                std::fs::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
+            let context = Context {
+                record,
+                ending: endings.get(id),
+                summary: summary.as_deref(),
+                zone: &self.zone,
+                most: self.context_limit,
+            };
+            let path = folder.join("restore/context-cache").join(format!("{id}.txt"));
+            derive::write(&path, context.text().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Puts the ids of their conversations on the panes.
+    pub(super) fn tag(
+        &self,
+        records: &BTreeMap<SessionId, SessionRecord>,
+        world: &World,
+        troubles: &mut Vec<String>,
+    ) {
+        let owners = bind::owners(records.values(), world);
+        for server in world.alive_servers() {
+            let socket = server.socket.to_string_lossy().into_owned();
+            let wanted = owners.iter().filter(|((at, _), _)| *at == socket);
+            let stale: Vec<(&str, &str)> = wanted
+                .filter(|((_, pane), owner)| {
+                    let tag = server.pane(pane).and_then(|pane| pane.tag.as_deref());
+                    tag != Some(owner.session_id.as_str())
+                })
+                .map(|((_, pane), owner)| (pane.as_str(), owner.session_id.as_str()))
+                .collect();
+            if let Err(error) = mux::tag(&server.socket, &stale, TAG_DEADLINE) {
+                troubles.push(error.to_string());
+            }
+        }
+    }
+}
+
+fn pretty(value: &serde_json::Value) -> Vec<u8> {
+    format!("{value:#}\n").into_bytes()
+}

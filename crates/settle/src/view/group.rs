@@ -1,0 +1,143 @@
+//! Which claims are about the same agent.
+
+use agents::SessionId;
+use mux::{Pane, Server};
+use state::record::Grade;
+
+use super::claims::Claims;
+use super::fact::Claim;
+use super::{Sources, is_ours};
+use crate::world::{Entry, Life, Proc, World, place};
+
+/// Collects the claims of every source, agent by agent.
+pub(super) fn groups(sources: &Sources<'_>) -> Vec<Claims> {
+    let world = sources.world;
+    let mut groups: Vec<Claims> = Vec::new();
+    for record in sources.records.values() {
+        let mut claims = Claims::default();
+        claims.record(record, world);
+        groups.push(claims);
+    }
+    for entry in &world.registry {
+        registry_group(&mut groups, entry, world).registry(entry, world);
+    }
+    let mut processes: Vec<(&u32, &Proc)> = world.processes.iter().flatten().collect();
+    processes.sort_by_key(|(pid, process)| (process.start, **pid));
+    for (pid, process) in processes.into_iter().filter(|(_, process)| is_ours(process)) {
+        place_process(&mut groups, *pid, process, sources);
+    }
+    for server in world.alive_servers() {
+        for pane in &server.panes {
+            tagged(&mut groups, server, pane);
+        }
+    }
+    groups
+}
+
+/// The group of a registry's entry: that of its process, else of its conversation, else a new one.
+fn registry_group<'a>(groups: &'a mut Vec<Claims>, entry: &Entry, world: &World) -> &'a mut Claims {
+    let said = &entry.registered;
+    let start = world.processes.as_ref().and_then(|table| Some(table.get(&said.pid)?.start));
+    let alive = entry.life == Life::Alive;
+    let of_process = start.filter(|_| alive).and_then(|start| {
+        groups.iter().rposition(|group| group.life == Some(Life::Alive) && group.names(said.pid, start))
+    });
+    let of_session = || {
+        let same = |group: &Claims| group.about().is_some_and(|about| about.as_str() == said.session);
+        groups.iter().position(same)
+    };
+    let at = of_process.or_else(of_session).unwrap_or_else(|| {
+        groups.push(Claims::default());
+        groups.len() - 1
+    });
+    &mut groups[at]
+}
+
+/// An agent's process: its terminal tells the pane; one that nothing names is matched by what it shows.
+fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &Sources<'_>) {
+    let world = sources.world;
+    let here = process.tty.as_deref().and_then(|tty| world.pane_of_tty(tty));
+    let known =
+        groups.iter().rposition(|group| group.life == Some(Life::Alive) && group.names(pid, process.start));
+    let at = known.unwrap_or_else(|| stray(groups, pid, process, here.map(|(_, pane)| pane), sources));
+    let group = &mut groups[at];
+    group.running(process);
+    for named in &process.named {
+        // An argument may be a title, and /clear leads away from what was named at the start.
+        if let Ok(session) = SessionId::new(named)
+            && session.is_uuid()
+        {
+            let words = format!("the arguments of process {pid} name {}", session.short());
+            group.session.push(Claim::new(session, Grade::Likely, "process", words));
+        }
+    }
+    if let Some((server, pane)) = here
+        && !group.nested
+        && !group.one_shot
+    {
+        let words = format!("its process is on {} now, the pane's terminal", pane.tty);
+        let grade = if known.is_some() && group.session.iter().all(|claim| claim.grade == Grade::Guess) {
+            Grade::Likely
+        } else {
+            Grade::Proven
+        };
+        group.pane.push(Claim::new(place(server, pane), grade, "terminal", words).at(sources.now));
+    }
+}
+
+/// The group of a process that nothing names: the conversation in its arguments or on its pane, if nobody else is in it;
+/// else a new one, with the newest conversation of its directory as a guess.
+fn stray(
+    groups: &mut Vec<Claims>,
+    pid: u32,
+    process: &Proc,
+    pane: Option<&Pane>,
+    sources: &Sources<'_>,
+) -> usize {
+    let free = |groups: &[Claims], id: &str| {
+        groups.iter().position(|group| {
+            group.life != Some(Life::Alive) && group.about().is_some_and(|about| about.as_str() == id)
+        })
+    };
+    let nested = sources.world.is_nested(pid);
+    let tag = pane.and_then(|pane| pane.tag.as_deref()).filter(|_| !nested);
+    let named = process.named.iter().find_map(|id| free(groups, id));
+    let at = named.or_else(|| tag.and_then(|tag| free(groups, tag))).unwrap_or_else(|| {
+        groups.push(Claims::default());
+        groups.len() - 1
+    });
+    groups[at].stray(pid, process, sources);
+    if groups[at].session.is_empty()
+        && process.named.is_empty()
+        && let Some(config) = &process.config
+        && let Some(cwd) = &process.cwd
+        && let Some(newest) = (sources.newest)(config, cwd)
+    {
+        let taken =
+            groups.iter().any(|group| group.life == Some(Life::Alive) && group.about() == Some(&newest));
+        if !taken {
+            let words = "the newest conversation of its directory";
+            groups[at].session.push(Claim::new(newest, Grade::Guess, "directory", words));
+        }
+    }
+    at
+}
+
+/// A pane's option: it speaks about the conversation's pane, and about the conversation of whoever is in the pane.
+fn tagged(groups: &mut [Claims], server: &Server, pane: &Pane) {
+    let Some(Ok(session)) = pane.tag.as_deref().map(SessionId::new) else { return };
+    let here = place(server, pane);
+    for group in groups {
+        let lives_here = group.life == Some(Life::Alive)
+            && group.pane.iter().any(|claim| claim.source == "terminal" && claim.value.same_pane(&here));
+        let about = group.about() == Some(&session);
+        if lives_here {
+            let words = format!("the option of pane {} names {}", pane.id, session.short());
+            group.session.push(Claim::new(session.clone(), Grade::Likely, "pane_option", words));
+        }
+        if about {
+            let words = format!("pane {} carries its id", pane.id);
+            group.pane.push(Claim::new(here.clone(), Grade::Likely, "pane_option", words));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The help of the commands that show and name agents, and of those that agents run.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use lab::home::Home;
+
+/// The help in 80 columns; nothing of it may be wider.
+fn help(words: &[&str]) -> String {
+    let home = Home::new().unwrap();
+    let mut command = home.rekindle_command(words);
+    let done =
+        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
+    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
+    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    assert!(words.is_empty() || done.stdout.contains("Example"), "{words:?} shows no example");
+    done.stdout
+}
+
+#[test]
+fn help_of_status() {
+    insta::assert_snapshot!(help(&["status"]), @r#"
+    Show every agent: what it is at, where, on what; who needs you first
+
+    Usage: rekindle status [OPTIONS] [TARGET]...
+
+    Arguments:
+      [TARGET]...  Only these: ids or their beginnings, panes, names, directories
+
+    Options:
+          --all    Also those that ended, crashed long ago, answer one prompt, or
+                   belong to another agent
+          --watch  Stay, and draw it again when something changes; q or Ctrl-C ends
+                   it
+          --json   Print one JSON object
+      -h, --help   Print help
+
+    Examples:
+      rekindle status
+      rekindle status --watch
+      rekindle status work:1.0 --json
+
+    Signs: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.
+    AGE: how long it has been so. CTX: how full its context is. VAULT: the age of
+    its newest copy. A name with a question mark is a guess: see `rekindle explain`.
+    "#);
+}
+
+#[test]
+fn help_of_map() {
+    insta::assert_snapshot!(help(&["map"]), @r#"
+    Show which pane has which conversation, and how sure that is
+
+    Usage: rekindle map [OPTIONS]
+
+    Options:
+          --json  Print one JSON object: the file `instances/pane-session-map.json`
+      -h, --help  Print help
+
+    Examples:
+      rekindle map
+      rekindle map --json
+
+    Panes on other servers than the default one have the server's name before them.
+    "#);
+}
+
+#[test]
+fn help_of_explain() {
+    insta::assert_snapshot!(help(&["explain"]), @r#"
+    Say what is believed about an agent, how sure it is, and what speaks for and
+    against it
+
+    Usage: rekindle explain [OPTIONS] <PANE|SESSION>
+
+    Arguments:
+      <PANE|SESSION>  A pane, a session's id or its beginning, a name or a directory
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Examples:
+      rekindle explain work:1.0
+      rekindle explain 1a2b3c4d --json
+
+    proven: the agent's own word, in its own pane
+    likely: arguments, environment, the pane's option
+    guess: directory and time
+    A + speaks for it, a - against it.
+    "#);
+}
+
+#[test]
+fn help_of_name_task_and_note() {
+    insta::assert_snapshot!(help(&["name"]), @r#"
+    Give a conversation a name
+
+    Usage: rekindle name [OPTIONS] <TARGET> [TEXT]...
+
+    Arguments:
+      <TARGET>   A session's id or its beginning, a pane, a name or a directory
+      [TEXT]...  What you say; without quotes several words count as one text
+
+    Options:
+          --clear  Take back what you said before
+          --json   Print one JSON object
+      -h, --help   Print help
+
+    Examples:
+      rekindle name work:1.0 shop
+      rekindle name 1a2b3c4d --clear
+    "#);
+    insta::assert_snapshot!(help(&["task"]), @r#"
+    Say what a conversation is about
+
+    Usage: rekindle task [OPTIONS] <TARGET> [TEXT]...
+
+    Arguments:
+      <TARGET>   A session's id or its beginning, a pane, a name or a directory
+      [TEXT]...  What you say; without quotes several words count as one text
+
+    Options:
+          --clear  Take back what you said before
+          --json   Print one JSON object
+      -h, --help   Print help
+
+    Examples:
+      rekindle task shop "mend the rounding of the cart"
+      rekindle task shop --clear
+    "#);
+    insta::assert_snapshot!(help(&["note"]), @r#"
+    Keep your own words about a conversation, or read them
+
+    Usage: rekindle note [OPTIONS] <TARGET> [TEXT]...
+
+    Arguments:
+      <TARGET>   A session's id or its beginning, a pane, a name or a directory
+      [TEXT]...  What you say; without it, what you said is shown
+
+    Options:
+          --clear  Take back what you said before
+          --json   Print one JSON object
+      -h, --help   Print help
+
+    Examples:
+      rekindle note shop "waits for the review of Ann"
+      rekindle note shop
+      rekindle note shop --clear
+    "#);
+}
+
+#[test]
+fn help_of_pause_and_unpause() {
+    insta::assert_snapshot!(help(&["pause"]), @r#"
+    Stop everything automatic until `rekindle unpause`; events are still written
+    down
+
+    Usage: rekindle pause [OPTIONS]
+
+    Options:
+          --why <TEXT>  What for: shown wherever states are shown
+          --json        Print one JSON object
+      -h, --help        Print help
+
+    Examples:
+      rekindle pause
+      rekindle pause --why "moving the disk"
+    "#);
+    insta::assert_snapshot!(help(&["unpause"]), @r#"
+    Go on after a pause, with what was written down meanwhile
+
+    Usage: rekindle unpause [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle unpause
+    "#);
+}
+
+#[test]
+fn help_of_what_agents_and_timers_run() {
+    insta::assert_snapshot!(help(&["hook"]), @r#"
+    Write down an event of an agent, as it came on standard input, and go
+
+    Usage: rekindle hook [EVENT]
+
+    Arguments:
+      [EVENT]  The event's name, for agents that do not say it themselves
+
+    Options:
+      -h, --help  Print help
+
+    Example: echo '{"session_id":"1a2b3c4d"}' | rekindle hook Stop
+
+    Run by agents. Always succeeds and prints nothing; what went wrong is in the
+    log.
+    "#);
+    insta::assert_snapshot!(help(&["settle"]), @r#"
+    Fold what hooks left into records, map and journal, and bring the vault up to
+    date
+
+    Usage: rekindle settle [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle settle
+
+    Hooks and status lines start it by themselves; commands that show something run
+    it first.
+    "#);
+}
