@@ -3,13 +3,21 @@
 //! **Only this crate runs tmux.** A server that does not answer is unknown, which is neither alive nor gone.
 
 mod deadline;
+mod events;
+mod fields;
 mod list;
 mod pane;
+mod refusal;
+mod scrollback;
+mod shot;
 mod sockets;
 mod tag;
 
-pub use deadline::{Ran, run};
+pub use deadline::{Ran, run, run_with};
+pub use events::save_events;
 pub use list::{Listing, list};
 pub use pane::{Pane, PaneRef, Server, ServerId};
+pub use scrollback::{ScrollbackError, scrollback};
+pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
 pub use tag::{TAG, TagError, tag, untag};
