@@ -10,6 +10,7 @@ pub mod journal;
 pub mod lock;
 pub mod record;
 pub mod refuge;
+pub mod saves;
 pub mod seal;
 pub mod spool;
 
