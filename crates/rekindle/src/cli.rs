@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, init, man, repair, scan, settle, show, statusline, undo, uninstall, up, vault,
+    branches, completions, init, man, repair, save, saves, scan, settle, show, statusline, undo, uninstall,
+    up, vault,
 };
 
 /// Coding agents that survive anything
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     Branches(branches::Args),
     Show(show::Args),
     Undo(undo::Args),
+    Save(save::Args),
+    Saves(saves::Args),
     Vault(vault::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),

@@ -18,6 +18,6 @@ pub use compare::{Change, compare};
 pub use guard::{Unanswered, objection};
 pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
-pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Wish};
+pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Turn, Wish};
 pub use scrollback::{PaneText, pack, unpack};
 pub use take::{Taken, agents_in, take};

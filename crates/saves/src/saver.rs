@@ -80,6 +80,14 @@ pub struct Saved {
     pub skipped: Vec<saves::Skipped>,
 }
 
+/// The turn to save, as long as it is held.
+#[derive(Debug)]
+#[must_use = "others may save as soon as this is gone"]
+pub struct Turn {
+    _no_restore: Option<Lock>,
+    _alone: Lock,
+}
+
 /// What the one who asks for a save may choose.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
@@ -90,13 +98,14 @@ pub struct Wish {
 }
 
 impl Saver {
-    /// Makes sure that no restore runs, and that none begins while this is held.
+    /// Takes the turn to save: no restore runs, none begins, and nobody else saves while it is held. Taken before tmux
+    /// is asked, so that an older look never replaces a newer one.
     ///
     /// # Errors
-    /// One runs, or the lock cannot be used.
-    pub fn before(&self) -> Result<Option<Lock>, SaverError> {
-        state::durable::private_dir(&self.state.locks()).map_err(SaveError::from)?;
-        no_restore(&self.state, None)
+    /// A restore runs, another save does not end, or the locks cannot be used.
+    pub fn begin(&self) -> Result<Turn, SaverError> {
+        let alone = saves::lock(&self.state, self.patience)?;
+        Ok(Turn { _no_restore: no_restore(&self.state, None)?, _alone: alone })
     }
 
     /// What would become of it, and the id of the save that is current now.
@@ -131,12 +140,13 @@ impl Saver {
         Head { schema: SCHEMA, saved_at: now, kind, name, imported: false, held, counts, scrollback: None }
     }
 
-    /// Saves what was taken. Hold what [`Saver::before`] gave.
+    /// Saves what was taken in this turn.
     ///
     /// # Errors
-    /// A restore runs on one of the servers, another save does not end, or it cannot be written. What was current stays.
+    /// A restore runs on one of the servers, or it cannot be written. What was current stays.
     pub fn save(
         &self,
+        _turn: &Turn,
         taken: &Taken,
         texts: Option<&[PaneText]>,
         kind: Kind,
@@ -152,7 +162,6 @@ impl Saver {
             None => None,
         };
         let body = save::body(&taken.servers).ok_or_else(|| SaverError::Unfit("it is no JSON".to_owned()))?;
-        let _alone = saves::lock(&self.state, self.patience)?;
         let Judged { outcome, mut current, skipped } = self.judge(taken, wish.force)?;
         let head = Self::head(taken, kind, wish.name.clone(), &outcome, now);
         let written = saves::store(&self.state, &self.key, &Draft { head, body, scrollback }, save::count)?;

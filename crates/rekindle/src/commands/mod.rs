@@ -5,6 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod repair;
+pub(crate) mod save;
+pub(crate) mod saves;
 pub(crate) mod scan;
 pub(crate) mod settle;
 pub(crate) mod show;
@@ -32,6 +34,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Branches(args) => branches::run(&Context::load()?, &args),
         Command::Show(args) => show::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Save(args) => save::run(&Context::load()?, &args),
+        Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
