@@ -4,18 +4,26 @@
 
 mod build;
 mod deadline;
+mod events;
+mod fields;
 mod list;
 mod options;
 mod pane;
+mod refusal;
+mod scrollback;
+mod shot;
 mod sockets;
 mod tag;
 mod version;
 
 pub use build::{Base, MARK, PanePlan, SessionPlan, WindowPlan, script};
-pub use deadline::{Ran, run};
+pub use deadline::{Ran, run, run_with};
+pub use events::save_events;
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};
+pub use scrollback::{ScrollbackError, scrollback};
+pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

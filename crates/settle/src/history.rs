@@ -1,6 +1,6 @@
 //! The state directory as a git repository (`state.git`): a commit per settlement, readable and diffable.
 //!
-//! Secrets and bulk stay out of it: what hooks left as it came, the vault, snapshots, caches.
+//! Secrets and bulk stay out of it: what hooks left as it came, the vault, scrollback, caches.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ use crate::settle::Settler;
 
 /// What is never committed.
 const IGNORED: &str = "# Written by rekindle: bulk, and what is not redacted.\n\
-    /cache/\n/host/\n/inbox/\n/locks/\n/log/\n/snapshots/\n/spool/\n/vault/\n.rekindle-*\n";
+    /cache/\n/host/\n/inbox/\n/locks/\n/log/\n/saves/*.zst\n/snapshots/\n/spool/\n/vault/\n.rekindle-*\n";
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
