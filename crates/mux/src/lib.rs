@@ -13,6 +13,7 @@ mod refusal;
 mod scrollback;
 mod shot;
 mod sockets;
+mod start;
 mod tag;
 mod version;
 
@@ -25,5 +26,6 @@ pub use pane::{Pane, PaneRef, Server, ServerId};
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
+pub use start::{StartError, base, marked, respawn, source};
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

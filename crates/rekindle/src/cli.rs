@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, save, saves, scan,
-    settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, restore, save,
+    saves, scan, settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Show(show::Args),
     Undo(undo::Args),
     Save(save::Args),
+    Restore(restore::Args),
     Saves(saves::Args),
     Vault(vault::Args),
     Init(init::Args),

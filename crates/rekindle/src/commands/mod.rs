@@ -12,6 +12,7 @@ pub(crate) mod name;
 pub(crate) mod note;
 pub(crate) mod pause;
 pub(crate) mod repair;
+pub(crate) mod restore;
 pub(crate) mod save;
 pub(crate) mod saves;
 pub(crate) mod scan;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
         Command::Save(args) => save::run(&Context::load()?, &args),
+        Command::Restore(args) => restore::run(&Context::load()?, &args),
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),

@@ -1,0 +1,128 @@
+//! What is known of a conversation before its pane is decided upon: asked of records, transcripts, vault and machine.
+
+use std::path::Path;
+
+use agents::SessionId;
+use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
+use agents::claude::{Owner, Owners};
+use doctor::{Clinic, Target};
+use jiff::{SignedDuration, Timestamp};
+use semver::Version;
+use settle::Settled;
+use state::record::{Grade, SessionRecord};
+use transcript::Status as Scanned;
+
+use crate::decide::{OwnerFact, Remembered, TranscriptFact};
+
+/// Where facts come from.
+pub struct Ground<'a> {
+    /// Transcripts and vault.
+    pub clinic: &'a Clinic,
+    /// Records and machine.
+    pub settled: &'a Settled,
+    /// Who is in which conversation.
+    pub owners: Owners,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// Modes that ask nothing come back only from what was recorded here within this time.
+const BYPASS_FRESH: SignedDuration = SignedDuration::from_hours(24);
+
+/// The version that is assumed where none is known: the oldest whose flags are known, which knows the fewest.
+const OLDEST: Version = Version::new(2, 1, 31);
+
+impl Ground<'_> {
+    /// What is known of the conversation of a saved pane, and how it would be started.
+    pub fn remember(
+        &self,
+        agent: &saves::Agent,
+        reference: &str,
+        imported: bool,
+    ) -> (Remembered, Option<Argv>) {
+        let session = &agent.session_id;
+        let record = self.settled.records.get(session);
+        let (path, transcript) = self.transcript(session, record);
+        let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
+        let argv = self.argv(session, record, transcript);
+        let grade = if imported { Grade::Guess } else { record.map_or(Grade::Guess, |_| agent.grade) };
+        let places_agree = record.is_some_and(|record| {
+            let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()));
+            place.is_some_and(|place| place.reference == reference) && record.cwd == agent.cwd
+        });
+        let remembered = Remembered {
+            session: session.clone(),
+            grade,
+            status: record.map_or(state::record::Status::Crashed, |record| record.status),
+            reason: record.and_then(|record| record.reason.clone()),
+            persistent: record.is_some_and(|record| record.persistent),
+            last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
+            owner: self.owner(session, path.as_deref()),
+            transcript,
+            places_agree,
+            directory_there: directory.as_deref().is_some_and(Path::is_dir),
+            trusted: None,
+            argv_refused: argv.as_ref().err().map(ToString::to_string),
+        };
+        (remembered, argv.ok())
+    }
+
+    fn transcript(
+        &self,
+        session: &SessionId,
+        record: Option<&SessionRecord>,
+    ) -> (Option<std::path::PathBuf>, TranscriptFact) {
+        let in_vault = || self.clinic.vault.find(session).is_ok_and(|found| !found.is_empty());
+        let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
+            (true, _) => TranscriptFact::Missing { in_vault: true },
+            (false, true) => TranscriptFact::Never,
+            (false, false) => TranscriptFact::Missing { in_vault: false },
+        };
+        let Ok(target) = self.clinic.target(session.as_str()) else { return (None, missing()) };
+        let Target::File(file) = &target else { return (None, missing()) };
+        let fact = match self.clinic.scan_one(&target).map(|scan| scan.status) {
+            Ok(Scanned::Healthy) => TranscriptFact::Healthy,
+            Ok(Scanned::Corrupted) => TranscriptFact::Corrupted,
+            Ok(Scanned::Missing) => missing(),
+            Ok(Scanned::Unrecoverable | Scanned::Unreadable) | Err(_) if in_vault() => {
+                TranscriptFact::Missing { in_vault: true }
+            }
+            Ok(Scanned::Unrecoverable | Scanned::Unreadable) | Err(_) => TranscriptFact::Unrecoverable,
+        };
+        (Some(file.path.clone()), fact)
+    }
+
+    fn owner(&self, session: &SessionId, path: Option<&Path>) -> OwnerFact {
+        match self.owners.of(session, path.unwrap_or(Path::new("/nonexistent"))) {
+            Owner::Nobody => OwnerFact::Nobody,
+            Owner::Process(holder) => {
+                let pane = holder.pane.map(|pane| format!(" in {pane}")).unwrap_or_default();
+                OwnerFact::Elsewhere { whom: format!("process {}{pane}", holder.pid) }
+            }
+            Owner::Unknown { why } => OwnerFact::Unknown { why },
+        }
+    }
+
+    fn argv(
+        &self,
+        session: &SessionId,
+        record: Option<&SessionRecord>,
+        transcript: TranscriptFact,
+    ) -> Result<Argv, agents::claude::launch::Refusal> {
+        let run = record.and_then(SessionRecord::run);
+        let version = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
+        let fresh = record.is_some_and(|record| self.now.duration_since(record.last_seen) < BYPASS_FRESH);
+        resume_argv(&Resume {
+            recorded: run.and_then(|run| run.argv.as_deref()),
+            recorded_by: &version,
+            version: &version,
+            session,
+            transcript: if transcript == TranscriptFact::Never {
+                Transcript::NotYet
+            } else {
+                Transcript::Exists
+            },
+            bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },
+        })
+    }
+}
