@@ -12,9 +12,13 @@ use state::lock::{Lock, LockError};
 
 use crate::settle::Settler;
 
-/// What is never committed.
+/// The only parts that are committed: what was redacted, and is no bulk. A part that is not named here stays out.
+const COMMITTED: [&str; 6] =
+    ["instances", "session-health", "decisions", "saves", "journal.jsonl", "audit.jsonl"];
+
+/// What is not even shown as missing; its first line says whose repository it is.
 const IGNORED: &str = "# Written by rekindle: bulk, and what is not redacted.\n\
-    /cache/\n/host/\n/inbox/\n/locks/\n/log/\n/snapshots/\n/spool/\n/vault/\n.rekindle-*\n";
+    /cache/\n/host/\n/locks/\n/log/\n/paused\n/snapshots/\n/spool/\n/vault/\n/wiring/\n*.zst\n.rekindle-*\n";
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -48,11 +52,10 @@ impl Settler {
         if !folder.join(".git").exists() {
             git(folder, &["init", "--quiet", "--initial-branch=main"])?;
         }
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            durable::replace(&ignore, IGNORED.as_bytes())?;
-        }
-        git(folder, &["add", "--all"])?;
+        durable::private_dir(&folder.join(".git/info"))?;
+        durable::replace(&folder.join(".git/info/exclude"), IGNORED.as_bytes())?;
+        let parts = COMMITTED.iter().copied().filter(|part| folder.join(part).exists());
+        git(folder, &["add", "--all", "--"].into_iter().chain(parts).collect::<Vec<_>>())?;
         if ask(folder, &["diff", "--cached", "--quiet"])?.status.success() {
             return Ok(());
         }

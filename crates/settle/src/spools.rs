@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
+use jiff::Timestamp;
 use state::StateDir;
 use state::durable::{self, Sync};
+use state::record::{SessionRecord, Status};
 use state::refuge::Refuge;
 
 /// One session's spool.
@@ -73,6 +75,28 @@ pub(crate) fn remember(state: &StateDir, spools: &[Spooled]) -> Result<(), durab
     durable::private_dir(&state.cache())?;
     let bytes = serde_json::to_vec(&lengths).unwrap_or_default();
     durable::replace_unsynced(&state.settled(), &bytes)
+}
+
+/// Removes the spools of conversations that ended long ago and are folded in whole: what hooks left as it came is kept no
+/// longer than it is of use.
+pub(crate) fn retire<'a>(
+    spools: &[Spooled],
+    records: impl Iterator<Item = &'a mut SessionRecord>,
+    ended_before: Timestamp,
+) -> Result<(), durable::Error> {
+    let old = |record: &SessionRecord| record.status != Status::Active && record.last_seen < ended_before;
+    for record in records.filter(|record| old(record)) {
+        let Some(spooled) = spools.iter().find(|spooled| spooled.session == record.session_id) else {
+            continue;
+        };
+        if record.spool_offset == spooled.length {
+            durable::remove(&spooled.path)?;
+            durable::remove(&spooled.path.with_extension("status"))?;
+            // A spool that is begun anew is read from its beginning.
+            record.spool_offset = 0;
+        }
+    }
+    Ok(())
 }
 
 /// A hook that has the file open writes to it within a moment; after this nobody does.
