@@ -76,7 +76,7 @@ fn what_ended_long_ago_is_kept_no_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.jsonl");
     let at = crate::bench::at;
-    let check = |status, seen: i64, folded, stays| {
+    let check = |status, seen: i64, folded, stays: bool| {
         durable::replace(&path, b"\nx\n").unwrap();
         let mut record = SessionRecord::new(crate::bench::id("a"), at(0));
         (record.status, record.last_seen, record.spool_offset) = (status, at(seen), folded);
