@@ -60,9 +60,9 @@ impl<'a> Desk<'a> {
         let mut script = String::new();
         for pane in 1..PANES {
             // Four panes a window.
-            let verb = if pane % 4 == 0 { "new-window" } else { "split-window" };
-            script.push_str(&format!("{verb} -d -t bench:{{end}} 'exec cat'\n"));
-            script.push_str("select-layout -t bench:{end} tiled\n");
+            let verb = if pane % 4 == 0 { "new-window -a" } else { "split-window" };
+            script.push_str(&format!("{verb} -d -t 'bench:{{end}}' 'exec cat'\n"));
+            script.push_str("select-layout -t 'bench:{end}' tiled\n");
         }
         let path = desk.home.join("panes.tmux");
         fs::write(&path, script)?;
