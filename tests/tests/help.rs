@@ -42,6 +42,10 @@ fn help_of_the_program() {
       branches     Draw the branches of a conversation with their last prompts
       show         Read a conversation: who said what, when, with which tool
       undo         Take the last repair back; what was said since stays
+      save         Save every tmux session, window and pane, with the conversations
+                   in them
+      saves        List saves of tmux, look into them, compare them, take them
+                   elsewhere
       vault        The mirror of every conversation: bring it up to date, look into
                    it, take things out
       init         Wire rekindle into your agents and shells, after showing every

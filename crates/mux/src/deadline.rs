@@ -1,6 +1,6 @@
 //! Programs that answer in time, or are ended.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -20,11 +20,24 @@ pub enum Ran {
 
 /// Runs a program without input and collects what it prints.
 pub fn run(command: &mut Command, deadline: Duration) -> Ran {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = match command.spawn() {
+    collect(command.stdin(Stdio::null()), Vec::new(), deadline)
+}
+
+/// Runs a program with this input and collects what it prints.
+pub fn run_with(command: &mut Command, input: Vec<u8>, deadline: Duration) -> Ran {
+    collect(command.stdin(Stdio::piped()), input, deadline)
+}
+
+fn collect(command: &mut Command, input: Vec<u8>, deadline: Duration) -> Ran {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return Ran::NotStarted(error),
     };
+    if let Some(mut pipe) = child.stdin.take() {
+        // One that does not read all of its input is fine: the pipe breaks.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
@@ -51,6 +64,11 @@ mod tests {
             panic!()
         };
         assert_eq!(output.stdout, b"hi\n");
+        let Ran::Done(output) = run_with(&mut Command::new("cat"), b"x".to_vec(), Duration::from_secs(30))
+        else {
+            panic!()
+        };
+        assert_eq!(output.stdout, b"x");
         assert!(matches!(run(Command::new("sleep").arg("600"), Duration::from_millis(20)), Ran::TooLate));
         assert!(matches!(run(&mut Command::new("/nonexistent"), Duration::from_secs(1)), Ran::NotStarted(_)));
     }

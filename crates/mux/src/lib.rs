@@ -3,17 +3,25 @@
 //! **Only this crate runs tmux.** A server that does not answer is unknown, which is neither alive nor gone.
 
 mod deadline;
+mod events;
+mod fields;
 mod list;
 mod options;
 mod pane;
+mod refusal;
+mod scrollback;
+mod shot;
 mod sockets;
 mod tag;
 mod version;
 
-pub use deadline::{Ran, run};
+pub use deadline::{Ran, run, run_with};
+pub use events::save_events;
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};
+pub use scrollback::{ScrollbackError, scrollback};
+pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

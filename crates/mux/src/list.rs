@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::deadline::{Ran, run};
+use crate::fields::{self, Fields};
 use crate::pane::{Pane, Server, ServerId};
+use crate::refusal::{Refusal, refusal};
 use crate::tag::TAG;
 
 /// What a server answered.
@@ -22,7 +24,6 @@ pub enum Listing {
     },
 }
 
-/// Each field comes with its length before it: names and titles may hold any separator.
 const FIELDS: [&str; 14] = [
     "pid",
     "start_time",
@@ -42,8 +43,7 @@ const FIELDS: [&str; 14] = [
 
 /// Lists all panes of the server on this socket. A server is never started by it.
 pub fn list(socket: &Path, deadline: Duration) -> Listing {
-    let field = |name: &str| format!("#{{n:{name}}}:#{{{name}}}");
-    let format: String = FIELDS.iter().copied().chain([TAG]).map(field).collect();
+    let format = fields::format(FIELDS.iter().copied().chain([TAG]));
     let mut command = tmux(socket);
     command.args(["list-panes", "-a", "-F", &format]);
     match run(&mut command, deadline) {
@@ -53,7 +53,10 @@ pub fn list(socket: &Path, deadline: Duration) -> Listing {
             Some(server) => Listing::Alive(server),
             None => Listing::Unknown { why: "tmux answered in an unknown form".to_owned() },
         },
-        Ran::Done(output) => refusal(&String::from_utf8_lossy(&output.stderr)),
+        Ran::Done(output) => match refusal(&String::from_utf8_lossy(&output.stderr)) {
+            Refusal::Gone => Listing::Gone,
+            Refusal::Unknown(why) => Listing::Unknown { why },
+        },
     }
 }
 
@@ -64,41 +67,27 @@ pub(crate) fn tmux(socket: &Path) -> Command {
     command
 }
 
-fn refusal(words: &str) -> Listing {
-    let nobody = ["no server running", "No such file or directory", "Connection refused"];
-    if nobody.iter().any(|text| words.contains(text)) {
-        return Listing::Gone;
-    }
-    Listing::Unknown { why: format!("tmux says: {}", words.trim()) }
-}
-
-fn parse(socket: &Path, mut text: &[u8]) -> Option<Server> {
+fn parse(socket: &Path, answer: &[u8]) -> Option<Server> {
+    let mut fields = Fields::of(answer);
     let mut server: Option<Server> = None;
-    while !text.is_empty() {
-        let mut take = || {
-            let colon = text.iter().position(|byte| *byte == b':')?;
-            let length: usize = std::str::from_utf8(&text[..colon]).ok()?.parse().ok()?;
-            let value = text.get(colon + 1..colon + 1 + length)?;
-            text = &text[colon + 1 + length..];
-            Some(String::from_utf8_lossy(value).into_owned())
-        };
-        let id = ServerId { pid: take()?.parse().ok()?, started: take()?.parse().ok()? };
-        let version = take()?;
+    while !fields.is_empty() {
+        let id = ServerId { pid: fields.number()?, started: fields.number()? };
+        let version = fields.text()?;
         let pane = Pane {
-            id: take()?,
-            tty: take()?,
-            pid: take()?.parse().ok()?,
-            session: take()?,
-            window: take()?.parse().ok()?,
-            index: take()?.parse().ok()?,
-            cwd: take()?,
-            command: take()?,
-            start_command: take()?,
-            title: take()?,
-            dead: take()? == "1",
-            tag: take().filter(|tag| !tag.is_empty()),
+            id: fields.text()?,
+            tty: fields.text()?,
+            pid: fields.number()?,
+            session: fields.text()?,
+            window: fields.number()?,
+            index: fields.number()?,
+            cwd: fields.text()?,
+            command: fields.text()?,
+            start_command: fields.text()?,
+            title: fields.text()?,
+            dead: fields.flag()?,
+            tag: fields.some()?,
         };
-        text = text.strip_prefix(b"\n")?;
+        fields.end_of_row()?;
         let server = server.get_or_insert_with(|| Server {
             socket: socket.to_path_buf(),
             id,
@@ -155,10 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_is_gone_and_a_refusal_is_unknown() {
+    fn nobody_there_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let nobody = list(&dir.path().join("none"), Duration::from_secs(30));
         assert_eq!(nobody, Listing::Gone);
-        assert!(matches!(refusal("access not allowed"), Listing::Unknown { .. }));
     }
 }

@@ -62,7 +62,12 @@ pub struct PaneRef(String);
 impl PaneRef {
     /// The reference of a pane.
     pub fn of(socket: &Path, pane: &Pane) -> Self {
-        let place = format!("{}:{}.{}", pane.session, pane.window, pane.index);
+        Self::at(socket, &pane.session, pane.window, pane.index)
+    }
+
+    /// The reference of a place.
+    pub fn at(socket: &Path, session: &str, window: u32, pane: u32) -> Self {
+        let place = format!("{session}:{window}.{pane}");
         Self(match server_name(socket) {
             None => place,
             Some(name) => format!("{name}//{place}"),

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, scan, settle,
-    show, status, statusline, task, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, save, saves,
+    scan, settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Branches(branches::Args),
     Show(show::Args),
     Undo(undo::Args),
+    Save(save::Args),
+    Saves(saves::Args),
     Vault(vault::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),

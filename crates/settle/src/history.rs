@@ -1,6 +1,6 @@
 //! The state directory as a git repository (`state.git`): a commit per settlement, readable and diffable.
 //!
-//! Secrets and bulk stay out of it: what hooks left as it came, the vault, snapshots, caches.
+//! Secrets and bulk stay out of it: what hooks left as it came, the vault, scrollback, caches.
 
 use std::path::Path;
 use std::process::{Command, Output};

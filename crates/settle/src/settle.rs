@@ -223,7 +223,7 @@ impl Settler {
                 }
             }
         }
-        spools::remember(&self.state, &spools)?;
+        spools::remember(&self.state, &spools, now)?;
         self.derive(&records, &world, &endings, now)?;
         self.tag(&records, &world, &mut settled.troubles);
         settled.alarms = self.alarms(&records, &world, now);

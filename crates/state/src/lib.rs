@@ -11,6 +11,7 @@ pub mod lock;
 pub mod pause;
 pub mod record;
 pub mod refuge;
+pub mod saves;
 pub mod seal;
 pub mod spool;
 

@@ -12,6 +12,8 @@ pub(crate) mod name;
 pub(crate) mod note;
 pub(crate) mod pause;
 pub(crate) mod repair;
+pub(crate) mod save;
+pub(crate) mod saves;
 pub(crate) mod scan;
 pub(crate) mod settle;
 pub(crate) mod show;
@@ -56,6 +58,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Branches(args) => branches::run(&Context::load()?, &args),
         Command::Show(args) => show::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Save(args) => save::run(&Context::load()?, &args),
+        Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }

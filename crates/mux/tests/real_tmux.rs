@@ -1,0 +1,193 @@
+//! Shots and scrollback of a real, private tmux server.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use mux::{Shooting, Shot, scrollback, shoot};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server of its own; it ends with this value.
+struct Private {
+    dir: tempfile::TempDir,
+}
+
+impl Private {
+    fn start(session: &str) -> Private {
+        // Directly under /tmp: the path of a socket may have 107 bytes at most.
+        let dir = tempfile::Builder::new().prefix("rk-").tempdir_in("/tmp").unwrap();
+        let server = Private { dir };
+        server.tmux(&["new-session", "-d", "-s", session, "-x", "200", "-y", "60", "exec cat"]);
+        server
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.dir.path().join("s")
+    }
+
+    fn command(&self, words: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.arg("-u").arg("-S").arg(self.socket()).args(["-f", "/dev/null"]).args(words);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm");
+        command.env("HOME", self.dir.path()).current_dir(self.dir.path()).output().unwrap()
+    }
+
+    fn tmux(&self, words: &[&str]) -> String {
+        let output = self.command(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn shot(&self) -> Shot {
+        match shoot(&self.socket(), PATIENCE) {
+            Shooting::Taken(shot) => *shot,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Types into a pane that runs `cat`, and waits until it shows.
+    fn print(&self, pane: &str, text: &str) {
+        self.tmux(&["send-keys", "-t", pane, "-l", "--", text]);
+        self.tmux(&["send-keys", "-t", pane, "Enter"]);
+        let start = Instant::now();
+        while self.tmux(&["capture-pane", "-p", "-J", "-t", pane]).matches(text).count() < 2 {
+            assert!(start.elapsed() < PATIENCE, "{text:?} does not show");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.command(&["kill-server"]);
+    }
+}
+
+#[test]
+fn names_come_back_as_they_are_and_never_run() {
+    let server = Private::start("plain");
+    let trap = server.dir.path().join("ran");
+    let evil = format!("#(touch {})", trap.display());
+    let names = [
+        "two words",
+        "it's \"quoted\"",
+        "a:b.c",
+        "tab\there",
+        "new\nline",
+        "🦀 ünï",
+        "#{pid}",
+        "#S",
+        "%H 7:x",
+        "",
+    ];
+    // tmux expands what it is given here, so a doubled `#` is how such a name comes to be.
+    let doubled = evil.replace('#', "##");
+    for name in names {
+        server.tmux(&["new-window", "-d", "-n", "x", "exec cat"]);
+        server.tmux(&["rename-window", "-t", "{end}", &name.replace('#', "##")]);
+    }
+    server.tmux(&["rename-window", "-t", "{end}", &doubled]);
+    server.tmux(&["rename-session", &doubled]);
+    server.tmux(&["select-pane", "-T", &doubled]);
+    let folder = server.dir.path().join("a\n3:b\t#(touch ran)");
+    std::fs::DirBuilder::new().create(&folder).unwrap();
+    server.tmux(&["set-option", "-p", "@rekindle_id", "5:evil\n"]);
+    let start = format!("cd '{}' && exec cat", folder.display());
+    let pane = server.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id}", &start]);
+    let begun = Instant::now();
+    let shot = loop {
+        let shot = server.shot();
+        if shot.panes().any(|known| known.id == pane && Path::new(&known.cwd) == folder) {
+            break shot;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{shot:#?}");
+    };
+    let windows: Vec<&str> = shot.windows.iter().map(|window| window.name.as_str()).collect();
+    for name in ["two words", "it's \"quoted\"", "a:b.c", "🦀 ünï", "#{pid}", "#S", "%H 7:x", &evil] {
+        assert!(windows.contains(&name), "{name:?} is not among {windows:?}");
+    }
+    assert_eq!(shot.sessions[0].name, server.tmux(&["display-message", "-p", "#{session_name}"]));
+    assert!(shot.sessions[0].name.contains("#(touch"), "{}", shot.sessions[0].name);
+    let active = &shot.windows[0].panes[0];
+    assert_eq!((active.title.as_str(), active.tag.as_deref()), (evil.as_str(), Some("5:evil\n")));
+    assert!(!trap.exists() && !server.dir.path().join("ran").exists(), "a name ran");
+    let again: Shot = serde_json::from_str(&serde_json::to_string(&shot).unwrap()).unwrap();
+    assert_eq!(again, shot);
+}
+
+#[test]
+fn thirty_panes_keep_their_layout_and_the_zoom_does_not_hide_it() {
+    let server = Private::start("many");
+    for _ in 0..29 {
+        server.tmux(&["split-window", "-d", "exec cat"]);
+        server.tmux(&["select-layout", "tiled"]);
+    }
+    let plain = server.shot();
+    server.tmux(&["select-pane", "-t", ".7"]);
+    server.tmux(&["resize-pane", "-Z"]);
+    let zoomed = server.shot();
+    assert_eq!(plain.windows[0].panes.len(), 30);
+    assert_eq!(plain.windows[0].layout, zoomed.windows[0].layout);
+    assert_eq!((plain.windows[0].zoomed, zoomed.windows[0].zoomed), (false, true));
+    assert_eq!((zoomed.windows[0].width, zoomed.windows[0].height), (200, 60));
+    let active: Vec<u32> =
+        zoomed.windows[0].panes.iter().filter(|pane| pane.active).map(|pane| pane.index).collect();
+    assert_eq!(active, [7]);
+    let indexes: Vec<u32> = plain.windows[0].panes.iter().map(|pane| pane.index).collect();
+    assert_eq!(indexes, (0..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn groups_and_linked_windows_are_one_window_in_several_sessions() {
+    let server = Private::start("one");
+    server.tmux(&["new-window", "-d", "-n", "logs", "exec cat"]);
+    server.tmux(&["new-session", "-d", "-t", "one", "-s", "mirror"]);
+    server.tmux(&["new-session", "-d", "-s", "other", "exec cat"]);
+    server.tmux(&["link-window", "-d", "-s", "one:1", "-t", "other:5"]);
+    server.tmux(&["select-window", "-t", "mirror:1"]);
+    server.tmux(&["set-window-option", "-t", "other:0", "automatic-rename", "off"]);
+    let shot = server.shot();
+    let session = |name: &str| shot.sessions.iter().find(|session| session.name == name).unwrap();
+    assert_eq!(shot.windows.len(), 3);
+    assert_eq!(shot.panes().count(), 3);
+    assert_eq!(session("one").group, session("mirror").group);
+    assert!(session("one").group.is_some() && session("other").group.is_none());
+    let logs = &shot.windows.iter().find(|window| window.name == "logs").unwrap().id;
+    let places: Vec<(u32, bool, bool)> = ["one", "mirror", "other"]
+        .iter()
+        .map(|name| session(name).windows.iter().find(|link| link.window == *logs).unwrap())
+        .map(|link| (link.index, link.active, link.last))
+        .collect();
+    assert_eq!(places, [(1, false, false), (1, true, false), (5, false, false)]);
+    let own = session("other").windows[0].window.clone();
+    let renamed = |id: &str| shot.window(id).unwrap().automatic_rename;
+    assert!(!renamed(&own));
+    let pane = &shot.window(&own).unwrap().panes[0].id;
+    let reference = shot.reference(pane).unwrap();
+    assert!(reference.as_str().ends_with("//other:0.0"), "{reference}");
+}
+
+#[test]
+fn scrollback_is_joined_bounded_and_keeps_its_pane() {
+    let server = Private::start("text");
+    let second = server.tmux(&["split-window", "-d", "-P", "-F", "#{pane_id}", "exec cat"]);
+    let long = "x".repeat(450);
+    server.print("%0", &long);
+    server.print(&second, "in the second");
+    let read = |panes: &[&str], nonce: &str| scrollback(&server.socket(), panes, 100, nonce, PATIENCE);
+    let text = read(&["%0", "%99", &second], "0000-mark").unwrap();
+    assert_eq!(text.len(), 2);
+    assert!(text["%0"].lines().any(|line| line == long), "a wrapped line is not joined");
+    assert!(text[&second].contains("in the second") && !text["%0"].contains("in the second"));
+    server.print("%0", "0000-mark %1");
+    assert!(read(&["%0", &second], "0000-mark").is_err());
+    assert!(read(&["%0", &second], "1111-mark").is_ok());
+}
+
+#[test]
+fn nobody_there_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(shoot(&dir.path().join("none"), PATIENCE), Shooting::Gone);
+}

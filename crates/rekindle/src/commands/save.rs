@@ -1,0 +1,188 @@
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use saves::{Asked, Outcome, Saver, SaverError, Taken, Wish};
+use serde_json::{Value, json};
+use settle::Settler;
+use state::saves::{Head, Kind};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, count, say};
+
+/// Save every tmux session, window and pane, with the conversations in them
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle save\n  rekindle save --name before-upgrade\n\nA save that is empty, or lost most panes with their server, is kept but does not\nbecome the one to restore (exit code 3), unless --force says so."
+)]
+pub(crate) struct Args {
+    /// Give it a name; a save with a name is kept for good
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Leave out what panes show
+    #[arg(long)]
+    no_scrollback: bool,
+    /// Make it the one to restore, even if it is empty or shrunken
+    #[arg(long)]
+    force: bool,
+    /// What asks for it
+    #[arg(long, hide = true, value_enum, default_value_t = By::Manual)]
+    by: By,
+    /// Say what would be saved, and write no save
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum By {
+    Manual,
+    Timer,
+    Hook,
+    Event,
+}
+
+/// Long enough for a server on a loaded machine.
+const TMUX_DEADLINE: Duration = Duration::from_secs(5);
+/// Two thousand lines of a hundred panes took 50 ms.
+const SCROLLBACK_DEADLINE: Duration = Duration::from_secs(20);
+/// A person waits this long for another save or settle to end; both take a fraction of a second.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn saver(context: &Context) -> Result<Saver, Failure> {
+    Ok(Saver {
+        state: context.clinic.state.clone(),
+        key: context.settler()?.key,
+        keep: context.config.save.keep as usize,
+        patience: PATIENCE,
+    })
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains(char::is_control)) {
+        return Err(Failure::new(Exit::Usage, "a name has letters, and no control characters"));
+    }
+    let saver = saver(context)?;
+    let turn = saver.begin().map_err(refused)?;
+    let taken = look(&context.settler()?)?;
+    for server in &taken.unanswered {
+        say(&format!("rekindle: {} does not answer: {}", server.socket.display(), server.why));
+    }
+    let kind = match args.by {
+        By::Manual => Kind::Manual,
+        By::Timer => Kind::Timer,
+        By::Hook => Kind::Hook,
+        By::Event => Kind::Event,
+    };
+    let now = Timestamp::now();
+    if args.dry_run {
+        let outcome = saver.judge(&taken, args.force).map_err(refused)?.outcome;
+        let head = Saver::head(&taken, kind, args.name.clone(), &outcome, now);
+        return told(args, None, &head, &outcome, &[]);
+    }
+    let lines = context.config.save.scrollback_lines;
+    let texts = (!args.no_scrollback && lines > 0).then(|| scrollback(&taken, lines));
+    let wish = Wish { name: args.name.clone(), force: args.force };
+    let saved = saver.save(&turn, &taken, texts.as_deref(), kind, &wish, now).map_err(refused)?;
+    for skipped in &saved.skipped {
+        say(&format!("rekindle: passed over {}: {}", skipped.path.display(), skipped.why));
+    }
+    told(args, Some(&saved.id), &saved.head, &saved.outcome, &saved.pruned)
+}
+
+fn scrollback(taken: &Taken, lines: u32) -> Vec<saves::PaneText> {
+    let nonce = uuid::Uuid::new_v4().to_string();
+    let (texts, troubles) = Saver::scrollback(taken, lines, &nonce, SCROLLBACK_DEADLINE);
+    for trouble in troubles {
+        say(&format!("rekindle: no scrollback of {trouble}"));
+    }
+    texts
+}
+
+fn refused(error: SaverError) -> Failure {
+    match error {
+        SaverError::Restoring => Failure::new(Exit::Refused, "a restore is running; nothing was saved")
+            .hint("try again when it is done"),
+        other => other.into(),
+    }
+}
+
+/// Asks tmux while everything hooks left is settled: each takes about as long as the other.
+fn look(settler: &Settler) -> Result<Taken, Failure> {
+    let known = sockets();
+    let (settled, asked) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
+        // Who did not answer because the question failed has saved nothing, and an empty save is held.
+        (settler.settle(Timestamp::now(), PATIENCE), asking.join().unwrap_or_default())
+    });
+    let settled = settled?;
+    // Agents may live on servers elsewhere.
+    let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone());
+    let others: Vec<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
+    let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
+    Ok(saves::take(asked, &settled))
+}
+
+/// The servers where tmux puts them, and the one around us.
+fn sockets() -> BTreeSet<PathBuf> {
+    let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    let mut all: BTreeSet<PathBuf> = mux::sockets(&base).into_iter().collect();
+    let around = std::env::var("TMUX").ok();
+    let around = around.as_deref().and_then(|tmux| tmux.rsplitn(3, ',').nth(2)).map(PathBuf::from);
+    all.extend(around.filter(|socket| socket.is_absolute()));
+    all
+}
+
+pub(crate) fn counts_json(head: &Head) -> Value {
+    serde_json::to_value(head.counts).unwrap_or_default()
+}
+
+fn told(
+    args: &Args,
+    id: Option<&str>,
+    head: &Head,
+    outcome: &Outcome,
+    pruned: &[String],
+) -> Result<Exit, Failure> {
+    let (current, why) = match outcome {
+        Outcome::Current => (true, None),
+        Outcome::Held { why } => (false, Some(why.as_str())),
+    };
+    let mut out = Out::new();
+    if args.json {
+        out.json(json!({
+            "save": id, "name": head.name, "kind": head.kind, "savedAt": head.saved_at.to_string(),
+            "counts": counts_json(head), "scrollback": head.scrollback.as_ref().map(|beside| beside.panes),
+            "current": current, "held": why, "pruned": pruned, "dryRun": args.dry_run,
+        }));
+    } else {
+        let word = if args.dry_run { "would save" } else { "saved" };
+        out.line(&format!("{word} {}{}", words(head), id.map(|id| format!(": {id}")).unwrap_or_default()));
+    }
+    if let Some(why) = why {
+        out.flush();
+        let (kept, stays) =
+            if args.dry_run { ("would be kept", "would stay") } else { ("was kept", "stays") };
+        say(&format!("rekindle: {why}; this save {kept}, and the one before {stays} the one to restore"));
+        say("  rekindle save --force makes it the one to restore");
+        return out.finish_as(Exit::Refused);
+    }
+    out.finish()
+}
+
+/// `2 sessions, 5 windows, 9 panes, 4 agents`.
+pub(crate) fn words(head: &Head) -> String {
+    let counts = head.counts;
+    let parts = [
+        (counts.sessions, "session", "sessions"),
+        (counts.windows, "window", "windows"),
+        (counts.panes, "pane", "panes"),
+        (counts.agents, "agent", "agents"),
+    ];
+    parts.map(|(number, one, many)| count(number as u64, one, many)).join(", ")
+}

@@ -1,0 +1,23 @@
+//! What a save of tmux says: taken, guarded, compared, brought in from elsewhere.
+//!
+//! Taking and comparing are pure but for asking tmux; [`Saver`] acts. **A save that lost too much never becomes current in
+//! silence.**
+
+mod carry;
+mod compare;
+mod guard;
+mod mend;
+mod resurrect;
+mod save;
+mod saver;
+mod scrollback;
+mod take;
+
+pub use carry::{CarryError, Imported, export, import};
+pub use compare::{Change, compare};
+pub use guard::{Unanswered, objection};
+pub use resurrect::{Resurrected, resurrected};
+pub use save::{Agent, Save, SavedServer, count};
+pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Turn, Wish};
+pub use scrollback::{PaneText, pack, unpack};
+pub use take::{Asked, Taken, agents_in, ask, take};

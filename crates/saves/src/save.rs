@@ -1,0 +1,84 @@
+//! A save as a value.
+
+use std::path::PathBuf;
+
+use agents::SessionId;
+use mux::Shot;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use state::record::Grade;
+use state::saves::{Counts, Head, Loaded};
+
+/// Everything a save says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Save {
+    /// When, what made it, how much is in it.
+    pub head: Head,
+    /// The servers.
+    pub servers: Vec<SavedServer>,
+}
+
+/// A tmux server, and who works in its panes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedServer {
+    /// Sessions, windows and panes.
+    pub tmux: Shot,
+    /// The panes with a known conversation.
+    #[serde(default)]
+    pub agents: Vec<Agent>,
+}
+
+/// The conversation in a pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    /// `%4`.
+    pub pane: String,
+    /// Which conversation.
+    pub session_id: SessionId,
+    /// How sure that is.
+    pub grade: Grade,
+    /// Whether its record has the arguments it was started with.
+    #[serde(default)]
+    pub argv_known: bool,
+    /// Where it works.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// Its configuration directory.
+    #[serde(default)]
+    pub config_dir: Option<PathBuf>,
+}
+
+impl Save {
+    /// Reads a save; what is unknown here is passed over. Nothing where its servers cannot be read.
+    pub fn of(loaded: &Loaded) -> Option<Save> {
+        Some(Save { head: loaded.head.clone(), servers: servers(&loaded.whole)? })
+    }
+}
+
+/// The servers of a save.
+pub(crate) fn servers(whole: &Map<String, Value>) -> Option<Vec<SavedServer>> {
+    Vec::deserialize(whole.get("servers")?).ok()
+}
+
+/// Servers as the body of a save.
+pub(crate) fn body(servers: &[SavedServer]) -> Option<Map<String, Value>> {
+    let mut body = Map::new();
+    body.insert("servers".to_owned(), serde_json::to_value(servers).ok()?);
+    Some(body)
+}
+
+/// How much is in a save. Nothing where its servers cannot be read: then it is none.
+pub fn count(whole: &Map<String, Value>) -> Option<Counts> {
+    Some(counts(&servers(whole)?))
+}
+
+pub(crate) fn counts(servers: &[SavedServer]) -> Counts {
+    Counts {
+        servers: servers.len(),
+        sessions: servers.iter().map(|server| server.tmux.sessions.len()).sum(),
+        windows: servers.iter().map(|server| server.tmux.windows.len()).sum(),
+        panes: servers.iter().map(|server| server.tmux.panes().count()).sum(),
+        agents: servers.iter().map(|server| server.agents.len()).sum(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Everything at one moment: what tmux says of its panes, and what the records say of who is in them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mux::{Shooting, Shot, shoot};
+use settle::{Settled, owners};
+use state::record::Grade;
+
+use crate::guard::Unanswered;
+use crate::save::{Agent, SavedServer};
+
+/// What was there to be saved.
+#[derive(Debug, Clone, Default)]
+pub struct Taken {
+    /// The servers that answered.
+    pub servers: Vec<SavedServer>,
+    /// Those that may live and did not answer.
+    pub unanswered: Vec<Unanswered>,
+}
+
+/// What each socket answered.
+pub type Asked = Vec<(PathBuf, Shooting)>;
+
+/// Asks the servers on these sockets.
+pub fn ask(sockets: impl IntoIterator<Item = PathBuf>, deadline: Duration) -> Asked {
+    let ask = |socket: PathBuf| {
+        let answer = match shoot(&socket, deadline) {
+            Shooting::Taken(shot) => Shooting::Taken(Box::new(scrubbed(*shot))),
+            other => other,
+        };
+        (socket, answer)
+    };
+    sockets.into_iter().map(ask).collect()
+}
+
+/// Puts answers and records together; two paths to one socket are one server.
+pub fn take(asked: Asked, settled: &Settled) -> Taken {
+    let mut taken = Taken::default();
+    for (socket, answer) in asked {
+        match answer {
+            Shooting::Taken(shot) => {
+                if !taken.servers.iter().any(|known| known.tmux.id() == shot.id()) {
+                    let agents = agents_in(&shot, settled);
+                    taken.servers.push(SavedServer { tmux: *shot, agents });
+                }
+            }
+            Shooting::Gone => {}
+            Shooting::Unknown { why } => taken.unanswered.push(Unanswered { socket, why }),
+        }
+    }
+    taken
+}
+
+/// The live agents in a server's panes. A pane is known by its server's life and its id, however the socket is spelt.
+pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
+    let owners = owners(settled.records.values(), &settled.world);
+    let mut agents: Vec<Agent> = owners
+        .values()
+        .filter_map(|record| {
+            let (place, run) = (record.place.as_ref()?, record.run()?);
+            let here = (place.server, place.started) == (shot.pid, shot.start_time);
+            let pane = shot.panes().find(|pane| here && pane.id == place.pane)?;
+            Some(Agent {
+                pane: pane.id.clone(),
+                session_id: record.session_id.clone(),
+                grade: run.grade.unwrap_or(Grade::Guess),
+                argv_known: run.argv.is_some(),
+                cwd: record.cwd.clone().or_else(|| run.cwd.clone()),
+                config_dir: run.config_dir.clone(),
+            })
+        })
+        .collect();
+    agents.sort_by(|a, b| a.pane.len().cmp(&b.pane.len()).then_with(|| a.pane.cmp(&b.pane)));
+    agents
+}
+
+/// A shot without the secrets that people pass on command lines and programs write into titles.
+fn scrubbed(mut shot: Shot) -> Shot {
+    for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
+        for text in [&mut pane.title, &mut pane.start_command] {
+            if let std::borrow::Cow::Owned(clean) = redact::redact(text) {
+                *text = clean;
+            }
+        }
+    }
+    shot
+}

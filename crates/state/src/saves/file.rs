@@ -1,0 +1,184 @@
+//! One save on disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::{Beside, Counts, Head, SCHEMA, SaveError};
+use crate::StateDir;
+use crate::durable::{self, Kept};
+use crate::seal::{Key, Origin};
+
+/// Ends the id of a save with a name of its own.
+pub(super) const NAMED: &str = "-named";
+/// Ends the id of a save that did not become current by itself.
+pub(super) const HELD: &str = "-held";
+
+/// A save that is on no disk yet.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What it says first; counts and scrollback are filled in.
+    pub head: Head,
+    /// Everything else.
+    pub body: Map<String, Value>,
+    /// Compressed scrollback, and of how many panes.
+    pub scrollback: Option<(Vec<u8>, usize)>,
+}
+
+/// A save as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its id: the name of the file, without its ending.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// What it says first.
+    pub head: Head,
+}
+
+/// A save as it was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its id.
+    pub id: String,
+    /// What it says first.
+    pub head: Head,
+    /// All of it, with what is unknown here.
+    pub whole: Map<String, Value>,
+    /// Whether it was written here.
+    pub origin: Origin,
+    /// Its scrollback's file, where it has one that is there.
+    pub scrollback: Option<PathBuf>,
+}
+
+/// Writes a save, whole, and reads it back; `current` is not touched. Hold [`super::lock`].
+///
+/// # Errors
+/// It cannot be written, is of a newer version, or does not read back as it was written; then it is no save, and what
+/// was current stays.
+pub fn store(
+    state: &StateDir,
+    key: &Key,
+    draft: &Draft,
+    count: impl Fn(&Map<String, Value>) -> Option<Counts>,
+) -> Result<Written, SaveError> {
+    let folder = state.saves();
+    durable::private_dir(&folder)?;
+    let mut head = draft.head.clone();
+    let (id, path) = free_name(&folder, &head);
+    if head.schema > SCHEMA {
+        return Err(SaveError::Newer { path, schema: head.schema });
+    }
+    let broken = |why: &str| SaveError::Broken { path: path.clone(), why: why.to_owned() };
+    head.counts = count(&draft.body).ok_or_else(|| broken("its parts cannot be counted"))?;
+    head.scrollback = None;
+    let beside = path.with_extension("zst");
+    if let Some((bytes, panes)) = &draft.scrollback {
+        durable::create_new(&beside, Kept::default(), |out| out.write_all(bytes))?;
+        let blake3 = blake3::hash(bytes).to_hex().to_string();
+        head.scrollback = Some(Beside { panes: *panes, bytes: bytes.len() as u64, blake3 });
+    }
+    let written = write(key, &path, &head, &draft.body).and_then(|()| check(state, key, &id, &head, &count));
+    if let Err(error) = written {
+        // What is not whole must not be taken for a save. Where even that fails, listing passes it over.
+        let _ = durable::remove(&path).and_then(|()| durable::remove(&beside));
+        return Err(error);
+    }
+    Ok(Written { id, path, head })
+}
+
+fn write(key: &Key, path: &Path, head: &Head, body: &Map<String, Value>) -> Result<(), SaveError> {
+    let broken = |error: serde_json::Error| SaveError::Broken { path: path.into(), why: error.to_string() };
+    let Value::Object(mut whole) = serde_json::to_value(head).map_err(broken)? else {
+        return Err(SaveError::Broken { path: path.into(), why: "it is no object".to_owned() });
+    };
+    for (name, value) in body.iter().filter(|(name, _)| *name != "mac") {
+        whole.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    let text = serde_json::to_string_pretty(&whole).map_err(broken)?;
+    durable::create_new(path, Kept::default(), |out| out.write_all(key.seal(&text).as_bytes()))?;
+    Ok(())
+}
+
+/// Reads a new save back and compares it with what it should be.
+fn check(
+    state: &StateDir,
+    key: &Key,
+    id: &str,
+    head: &Head,
+    count: &impl Fn(&Map<String, Value>) -> Option<Counts>,
+) -> Result<(), SaveError> {
+    let read = load(state, Some(key), id)?;
+    let path = state.saves().join(format!("{id}.json"));
+    let differs = |why: &str| Err(SaveError::NotAsWritten { path: path.clone(), why: why.to_owned() });
+    if read.origin != Origin::Genuine || read.head != *head {
+        return differs("it reads back differently");
+    }
+    if count(&read.whole) != Some(head.counts) {
+        return differs("it has other numbers than it should");
+    }
+    if let Some(beside) = &head.scrollback {
+        let bytes = read.scrollback.and_then(|path| std::fs::read(path).ok());
+        if bytes.is_none_or(|bytes| blake3::hash(&bytes).to_hex().as_str() != beside.blake3) {
+            return differs("its scrollback reads back differently");
+        }
+    }
+    Ok(())
+}
+
+/// A name that nothing has: two saves within a millisecond get different ones.
+fn free_name(folder: &Path, head: &Head) -> (String, PathBuf) {
+    let mut at = head.saved_at;
+    loop {
+        let mut id = format!("{}-{}", stamp(at), head.kind.word());
+        // Pruning goes by names alone: it happens at every save, and reading fifty would take longer than saving.
+        id.push_str(if head.name.is_some() { NAMED } else { "" });
+        id.push_str(if head.held.is_some() { HELD } else { "" });
+        let path = folder.join(format!("{id}.json"));
+        if !path.exists() && !path.with_extension("zst").exists() {
+            return (id, path);
+        }
+        at = at.checked_add(SignedDuration::from_millis(1)).unwrap_or(at);
+    }
+}
+
+fn stamp(at: Timestamp) -> String {
+    at.strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
+}
+
+/// Reads a save.
+///
+/// # Errors
+/// It cannot be read, or is torn.
+pub fn load(state: &StateDir, key: Option<&Key>, id: &str) -> Result<Loaded, SaveError> {
+    let path = state.saves().join(format!("{id}.json"));
+    let unreadable = |source: io::Error| SaveError::Unreadable { path: path.clone(), source };
+    let text = std::fs::read(&path).map_err(unreadable)?;
+    let broken = |why: String| SaveError::Broken { path: path.clone(), why };
+    if text.is_empty() {
+        return Err(broken("it is empty".to_owned()));
+    }
+    let text = String::from_utf8(text).map_err(|_| broken("it is no text".to_owned()))?;
+    let whole: Map<String, Value> = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+    let head = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+    let origin = key.map_or(Origin::Foreign, |key| key.origin(&text));
+    let beside = path.with_extension("zst");
+    let scrollback = beside.exists().then_some(beside);
+    Ok(Loaded { id: id.to_owned(), head, whole, origin, scrollback })
+}
+
+/// Makes a save the one to restore. Hold [`super::lock`].
+///
+/// # Errors
+/// The pointer cannot be written; it names what it named before.
+pub fn make_current(state: &StateDir, id: &str) -> Result<(), SaveError> {
+    Ok(durable::replace(&state.saves().join("current"), format!("{id}\n").as_bytes())?)
+}
+
+/// The save that `current` names, where it is whole.
+pub fn named_current(state: &StateDir, key: Option<&Key>) -> Option<Loaded> {
+    let named = std::fs::read_to_string(state.saves().join("current")).ok()?;
+    load(state, key, named.trim()).ok()
+}

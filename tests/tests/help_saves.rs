@@ -1,0 +1,164 @@
+//! The help of saving, as people read it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use lab::home::Home;
+
+/// The help in 80 columns; nothing of it may be wider.
+fn help(words: &[&str]) -> String {
+    let home = Home::new().unwrap();
+    let mut command = home.rekindle_command(words);
+    let done =
+        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
+    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
+    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    assert!(done.stdout.contains("Example"), "{words:?} shows no example");
+    done.stdout
+}
+
+#[test]
+fn help_of_save() {
+    insta::assert_snapshot!(help(&["save"]), @r#"
+    Save every tmux session, window and pane, with the conversations in them
+
+    Usage: rekindle save [OPTIONS]
+
+    Options:
+          --name <NAME>    Give it a name; a save with a name is kept for good
+          --no-scrollback  Leave out what panes show
+          --force          Make it the one to restore, even if it is empty or
+                           shrunken
+          --dry-run        Say what would be saved, and write no save
+          --json           Print one JSON object
+      -h, --help           Print help
+
+    Examples:
+      rekindle save
+      rekindle save --name before-upgrade
+
+    A save that is empty, or lost most panes with their server, is kept but does not
+    become the one to restore (exit code 3), unless --force says so.
+    "#);
+}
+
+#[test]
+fn help_of_saves() {
+    insta::assert_snapshot!(help(&["saves"]), @r#"
+    List saves of tmux, look into them, compare them, take them elsewhere
+
+    Usage: rekindle saves [OPTIONS]
+           rekindle saves <COMMAND>
+
+    Commands:
+      list    List every save, the newest first (also what happens without a word)
+      show    Show the sessions, windows and panes of a save
+      diff    Say in words what changed from one save to another
+      export  Copy a save into a file, its scrollback beside it
+      import  Take a save from a file: an exported one, or one of tmux-resurrect
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Examples:
+      rekindle saves
+      rekindle saves diff before-upgrade current
+      rekindle saves import ~/.tmux/resurrect/last
+
+    A SAVE is an id, the beginning of one, a name, or `current`.
+    "#);
+}
+
+#[test]
+fn help_of_saves_list() {
+    insta::assert_snapshot!(help(&["saves", "list"]), @r#"
+    List every save, the newest first (also what happens without a word)
+
+    Usage: rekindle saves list [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle saves list
+    "#);
+}
+
+#[test]
+fn help_of_saves_show() {
+    insta::assert_snapshot!(help(&["saves", "show"]), @r#"
+    Show the sessions, windows and panes of a save
+
+    Usage: rekindle saves show [OPTIONS] [SAVE]
+
+    Arguments:
+      [SAVE]  The save; the current one where none is given [default: current]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Examples:
+      rekindle saves show
+      rekindle saves show before-upgrade
+    "#);
+}
+
+#[test]
+fn help_of_saves_diff() {
+    insta::assert_snapshot!(help(&["saves", "diff"]), @r#"
+    Say in words what changed from one save to another
+
+    Usage: rekindle saves diff [OPTIONS] <A> [B]
+
+    Arguments:
+      <A>  The older one
+      [B]  The newer one; the current one where none is given [default: current]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle saves diff before-upgrade
+    "#);
+}
+
+#[test]
+fn help_of_saves_export() {
+    insta::assert_snapshot!(help(&["saves", "export"]), @r#"
+    Copy a save into a file, its scrollback beside it
+
+    Usage: rekindle saves export [OPTIONS] <SAVE> <FILE>
+
+    Arguments:
+      <SAVE>  The save
+      <FILE>  A file that does not exist yet
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: rekindle saves export current ~/work.save
+    "#);
+}
+
+#[test]
+fn help_of_saves_import() {
+    insta::assert_snapshot!(help(&["saves", "import"]), @r#"
+    Take a save from a file: an exported one, or one of tmux-resurrect
+
+    Usage: rekindle saves import [OPTIONS] <FILE>
+
+    Arguments:
+      <FILE>  The file
+
+    Options:
+          --name <NAME>  Give it a name; a save with a name is kept for good
+          --json         Print one JSON object
+      -h, --help         Print help
+
+    Example: rekindle saves import ~/.tmux/resurrect/last
+
+    What is imported is a guess: it is offered, and nothing of it starts by itself.
+    "#);
+}
