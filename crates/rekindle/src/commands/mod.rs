@@ -40,7 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Init(args) => init::run(&Context::load()?, &args),
-        Command::Uninstall(args) => uninstall::run(Context::load()?, &args),
+        Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Status(args) => status::run(&Context::load()?, &args),
