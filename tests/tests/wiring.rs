@@ -142,7 +142,9 @@ fn wired_once_and_undone_to_the_byte() {
 #[test]
 fn nothing_happens_without_a_yes() {
     let home = with_settings(MINE);
-    let before = tree::look(&home.home()).unwrap();
+    fs::remove_dir(home.state()).unwrap();
+    let before = tree::look(home.root()).unwrap();
+    done(&home, &["uninstall", "--dry-run"]);
     let dry = done(&home, &["init", "--dry-run"]);
     assert!(dry.stdout.contains("+++ ~/.claude/settings.json"));
     let nobody = run(&home, &["init"]);
@@ -152,7 +154,7 @@ fn nothing_happens_without_a_yes() {
     let told: Value = serde_json::from_str(&done(&home, &["init", "--dry-run", "--json"]).stdout).unwrap();
     assert_eq!((&told["schemaVersion"], &told["wired"]), (&1.into(), &false.into()));
     assert_eq!(told["changes"][0]["kind"], "settings");
-    assert_eq!(tree::differences(&before, &tree::look(&home.home()).unwrap()), [""; 0]);
+    assert_eq!(tree::differences(&before, &tree::look(home.root()).unwrap()), [""; 0]);
 
     done(&home, &["init", "--yes"]);
     let wired = tree::look(&home.home()).unwrap();

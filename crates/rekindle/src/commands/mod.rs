@@ -39,7 +39,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Statusline(args) => statusline::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-        Command::Init(args) => init::run(&Context::load()?, &args),
+        Command::Init(args) => init::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
