@@ -51,9 +51,10 @@ impl Settler {
         let folder = self.state.path();
         if !folder.join(".git").exists() {
             git(folder, &["init", "--quiet", "--initial-branch=main"])?;
+            // Only in a repository of our own making: in the user's the rules are the user's.
+            durable::private_dir(&folder.join(".git/info"))?;
+            durable::replace(&folder.join(".git/info/exclude"), IGNORED.as_bytes())?;
         }
-        durable::private_dir(&folder.join(".git/info"))?;
-        durable::replace(&folder.join(".git/info/exclude"), IGNORED.as_bytes())?;
         let parts = COMMITTED.iter().copied().filter(|part| folder.join(part).exists());
         git(folder, &["add", "--all", "--"].into_iter().chain(parts).collect::<Vec<_>>())?;
         if ask(folder, &["diff", "--cached", "--quiet"])?.status.success() {
