@@ -27,13 +27,16 @@ fn sleeper(home: &Home) -> Running {
 
 /// Writes events of that process into the spool, each so many seconds old.
 fn events(home: &Home, agent: &Running, events: &[(&str, i64)]) {
+    events_of(home, ONE, agent, events);
+}
+
+fn events_of(home: &Home, session: &str, agent: &Running, events: &[(&str, i64)]) {
     let stat = fs::read_to_string(format!("/proc/{}/stat", agent.pid())).unwrap();
     let start: u64 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
     let chain = json!([{"pid": agent.pid(), "start": start, "tty": 0, "comm": "claude"}]);
     let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let line = |(event, age): &(&str, i64)| {
-        let input =
-            json!({"session_id": ONE, "cwd": home.project(), "transcript_path": home.transcript(ONE)});
+        let input = json!({"session_id": session, "cwd": home.project(), "transcript_path": home.transcript(session)});
         format!(
             "\n{}\n",
             json!({"schema": 1, "event": event, "at": now - age * 1000, "chain": chain, "input": input})
@@ -41,7 +44,7 @@ fn events(home: &Home, agent: &Running, events: &[(&str, i64)]) {
     };
     let spool = home.state().join("spool");
     fs::create_dir_all(&spool).unwrap();
-    fs::write(spool.join(format!("{ONE}.jsonl")), events.iter().map(line).collect::<String>()).unwrap();
+    fs::write(spool.join(format!("{session}.jsonl")), events.iter().map(line).collect::<String>()).unwrap();
 }
 
 fn kinds(home: &Home) -> Vec<String> {
@@ -110,6 +113,23 @@ fn silence_is_noticed_by_itself() {
     assert!(wait_until(PATIENCE, || journal(&home, "alarm") == 1), "nobody noticed");
     drop(agent);
     assert!(wait_until(PATIENCE, || journal(&home, "session_crashed") == 1), "nobody noticed its death");
+}
+
+/// The watch began with another agent that was busy, and which writes.
+#[test]
+fn a_second_silent_agent_is_noticed_too() {
+    let home = Home::new().unwrap();
+    let (writes, silent) = (sleeper(&home), sleeper(&home));
+    home.put_talk(ONE, 3).unwrap();
+    lab::talk::set_age(&home.transcript(ONE), 0).unwrap();
+    events_of(&home, ONE, &writes, &[("SessionStart", 300), ("UserPromptSubmit", 5)]);
+    home.hook("Stop", "another", &json!({})).unwrap();
+    let watching = home.state().join("locks/watch");
+    let held = || fs::File::open(&watching).is_ok_and(|lock| lock.try_lock().is_err());
+    assert!(wait_until(PATIENCE, held), "nobody watches");
+    events_of(&home, "second", &silent, &[("SessionStart", 300), ("UserPromptSubmit", 50)]);
+    home.hook("Stop", "another", &json!({})).unwrap();
+    assert!(wait_until(PATIENCE, || journal(&home, "alarm") == 1), "nobody noticed");
 }
 
 #[test]

@@ -53,11 +53,14 @@ fn help_of_map() {
     Usage: rekindle map [OPTIONS]
 
     Options:
-          --json  Print one JSON object: the file `instances/pane-session-map.json`
-      -h, --help  Print help
+          --watch  Stay, and draw it again when something changes; q or Ctrl-C ends
+                   it
+          --json   Print one JSON object: the file `instances/pane-session-map.json`
+      -h, --help   Print help
 
     Examples:
       rekindle map
+      rekindle map --watch
       rekindle map --json
 
     Panes on other servers than the default one have the server's name before them.

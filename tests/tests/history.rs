@@ -1,5 +1,9 @@
 //! What can be turned on: the state directory as a repository, and a log per conversation in its project.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "throwaway files are made on purpose, and a test that cannot go on panics"
+)]
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,6 +40,10 @@ fn git(home: &Home, words: &[&str]) -> String {
 fn the_state_is_a_repository_without_secrets_and_bulk() {
     let home = Home::new().unwrap();
     home.configure("[state]\ngit = true\n").unwrap();
+    // What `init` keeps of the user's settings may hold keys.
+    let settings = home.state().join("wiring/backups/1/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(settings, format!("{{\"env\":{{\"KEY\":\"{}\"}}}}", secret())).unwrap();
     turn(&home);
     home.settle().unwrap();
     let record = format!("session-health/{ONE}.lock");
@@ -52,7 +60,7 @@ fn the_state_is_a_repository_without_secrets_and_bulk() {
     {
         assert!(files.lines().any(|file| file == kept), "{kept} is not committed: {files}");
     }
-    for bulk in ["spool/", "vault/", "cache/", "locks/", "log/"] {
+    for bulk in ["spool/", "vault/", "cache/", "locks/", "log/", "wiring/"] {
         assert!(!files.contains(bulk), "{bulk} is committed: {files}");
     }
     let everything = git(&home, &["log", "-p", "--all"]);

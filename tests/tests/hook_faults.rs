@@ -36,6 +36,26 @@ fn hook_behind(home: &Home, mounts: &str) -> Command {
     command
 }
 
+/// A hook behind mounts; where nobody may mount anything, a file stands in the way of the spool instead.
+fn behind(home: &Home, mounts: &str, mark: &str) {
+    let mut trial = home.command("unshare");
+    trial.args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none"]).arg(home.bin());
+    if lab::process::run(&mut trial, DEADLINE).is_ok_and(|done| done.success()) {
+        quietly(hook_behind(home, mounts), home, mark);
+    } else {
+        in_the_way(home, mark);
+    }
+}
+
+fn in_the_way(home: &Home, mark: &str) {
+    let (spool, aside) = (home.state().join("spool"), home.root().join("aside"));
+    fs::rename(&spool, &aside).unwrap();
+    fs::write(&spool, "").unwrap();
+    quietly(home.rekindle_command(&["hook", "StopFailure"]), home, mark);
+    fs::remove_file(&spool).unwrap();
+    fs::rename(&aside, &spool).unwrap();
+}
+
 fn healthy(home: &Home) -> Vec<u8> {
     let spool = home.state().join("spool");
     fs::create_dir_all(&spool).unwrap();
@@ -72,7 +92,7 @@ fn read_only_state() {
     let before = healthy(&home);
     let state = home.state().display().to_string();
     let mounts = format!("mount --bind '{state}' '{state}'; mount -o remount,bind,ro '{state}'");
-    quietly(hook_behind(&home, &mounts), &home, "read-only");
+    behind(&home, &mounts, "read-only");
     comes_home(&home, "read-only", &before);
 }
 
@@ -83,7 +103,7 @@ fn full_disk() {
     let spool = home.state().join("spool").display().to_string();
     let fill = format!("dd if=/dev/zero of='{spool}/fill' bs=4k 2>/dev/null || true");
     let mounts = format!("mount -t tmpfs -o size=16k none '{spool}'; {fill}");
-    quietly(hook_behind(&home, &mounts), &home, "full-disk");
+    behind(&home, &mounts, "full-disk");
     comes_home(&home, "full-disk", &before);
 }
 
@@ -91,12 +111,7 @@ fn full_disk() {
 fn a_file_in_the_way_of_the_spool() {
     let home = Home::new().unwrap();
     let before = healthy(&home);
-    let (spool, aside) = (home.state().join("spool"), home.root().join("aside"));
-    fs::rename(&spool, &aside).unwrap();
-    fs::write(&spool, "").unwrap();
-    quietly(home.rekindle_command(&["hook", "StopFailure"]), &home, "in-the-way");
-    fs::remove_file(&spool).unwrap();
-    fs::rename(&aside, &spool).unwrap();
+    in_the_way(&home, "in-the-way");
     comes_home(&home, "in-the-way", &before);
 }
 

@@ -49,7 +49,7 @@ fn events_wait_and_everything_shows_it() {
     "#);
     insta::assert_snapshot!(said(&home, &["map"]), @r#"
     Paused for N s by lab (moving the [2J disk): events wait until `rekindle unpause`.
-    No panes yet: connect agents with `rekindle init`, then start one in tmux.
+    No agent is in a pane: start one in tmux.
     "#);
     assert!(!home.state().join("session-health").exists(), "what came in a pause was settled");
     // How hooks start it; a person may say `rekindle settle` at any time.
@@ -66,6 +66,17 @@ fn events_wait_and_everything_shows_it() {
     "#);
     let status = home.rekindle_json(&["status", "--all"]).unwrap();
     assert_eq!((&status["paused"], &status["agents"][0]["state"]), (&json!(null), &json!("ended")));
+}
+
+/// A timer or a container has no name for its user; a number would mean nothing to anybody.
+#[test]
+fn by_nobody_in_particular() {
+    let home = Home::new().unwrap();
+    let mut command = home.rekindle_command(&["pause"]);
+    let done = lab::process::run(command.env_remove("USER"), DEADLINE).unwrap();
+    assert!(done.success() && done.stdout.starts_with("Paused for "), "{}", done.words());
+    assert!(!done.stdout.contains(" by "), "{}", done.stdout);
+    assert_eq!(home.rekindle_json(&["status"]).unwrap()["paused"]["by"], json!(null));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn nobody_yet() {
     No agents yet: connect them with `rekindle init`, then start one.
     "#);
     insta::assert_snapshot!(said(&home, &["map"]), @r#"
-    No panes yet: connect agents with `rekindle init`, then start one in tmux.
+    No agent is in a pane: start one in tmux.
     "#);
     let json = home.rekindle_json(&["status"]).unwrap();
     assert_eq!((&json["schemaVersion"], &json["agents"]), (&json!(1), &json!([])));
@@ -280,6 +280,8 @@ fn bad_input() {
     check(&["status", "work:2.0"], 2, "pane work:2.0 has no agent: it runs bash");
     check(&["status", "--watch"], 2, "--watch needs a terminal");
     check(&["status", "--watch", "--json"], 2, "cannot be used with");
+    check(&["map", "--watch"], 2, "rekindle map --json");
+    check(&["map", "--watch", "--json"], 2, "cannot be used with");
     fs::write(home.state().join("instances/pane-session-map.json"), "{").unwrap();
     // The map is derived, so a broken one is made again.
     assert!(run(&home, &["map"], 80).success());
@@ -316,15 +318,24 @@ fn an_agent_that_saves_nothing() {
 /// On a terminal it is drawn again when something changes, and leaves the terminal as it was.
 #[test]
 fn watched_on_a_terminal() {
+    watched("status", "● busy");
+}
+
+#[test]
+fn panes_watched_on_a_terminal() {
+    watched("map", "proven");
+}
+
+fn watched(command: &str, first: &str) {
     let home = fleet();
-    let line = format!("{} status --watch; echo OVER; read line", lab::program().display());
+    let line = format!("{} {command} --watch; echo OVER; read line", lab::program().display());
     home.in_tmux(&["new-session", "-d", "-s", "watch", "-x", "80", "-y", "20", &line]).unwrap();
     let screen = || home.in_tmux(&["capture-pane", "-p", "-t", "watch"]).unwrap();
     let shows = |text: &str| {
         let shown = wait_until(Duration::from_secs(60), || screen().contains(text));
         assert!(shown, "no {text:?} in {}", screen());
     };
-    shows("● busy");
+    shows(first);
     assert_eq!(home.in_tmux(&["display-message", "-p", "-t", "watch", "#{cursor_flag}"]).unwrap(), "0");
     let named = home.rekindle(&["name", "till", "cashier"]).unwrap();
     assert!(named.success(), "{}", named.words());

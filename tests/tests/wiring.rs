@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -141,7 +142,9 @@ fn wired_once_and_undone_to_the_byte() {
 #[test]
 fn nothing_happens_without_a_yes() {
     let home = with_settings(MINE);
-    let before = tree::look(&home.home()).unwrap();
+    fs::remove_dir(home.state()).unwrap();
+    let before = tree::look(home.root()).unwrap();
+    done(&home, &["uninstall", "--dry-run"]);
     let dry = done(&home, &["init", "--dry-run"]);
     assert!(dry.stdout.contains("+++ ~/.claude/settings.json"));
     let nobody = run(&home, &["init"]);
@@ -151,7 +154,7 @@ fn nothing_happens_without_a_yes() {
     let told: Value = serde_json::from_str(&done(&home, &["init", "--dry-run", "--json"]).stdout).unwrap();
     assert_eq!((&told["schemaVersion"], &told["wired"]), (&1.into(), &false.into()));
     assert_eq!(told["changes"][0]["kind"], "settings");
-    assert_eq!(tree::differences(&before, &tree::look(&home.home()).unwrap()), [""; 0]);
+    assert_eq!(tree::differences(&before, &tree::look(home.root()).unwrap()), [""; 0]);
 
     done(&home, &["init", "--yes"]);
     let wired = tree::look(&home.home()).unwrap();
@@ -410,6 +413,65 @@ fn the_state_directory_goes_only_when_nothing_is_lost() {
             .unwrap();
     assert_eq!((&gone["state"]["removed"], &gone["state"]["onlyHere"]), (&true.into(), &1.into()));
     assert_eq!(fs::read_dir(home.state()).unwrap().count(), 1);
+}
+
+/// The only other copy goes while `uninstall` waits for a mirror: what the first look said holds no longer.
+#[test]
+fn what_became_the_only_copy_is_not_erased() {
+    let home = with_settings("{}");
+    let path = home.put_talk("66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa", 4).unwrap();
+    done(&home, &["init", "--yes"]);
+    done(&home, &["vault", "sync"]);
+    let before = contents(&home.home());
+    let mirror = fs::File::create(home.state().join("locks/mirror")).unwrap();
+    mirror.lock().unwrap();
+    let mut uninstall = command(&home, &["uninstall", "--yes"]);
+    let mut child = uninstall.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("all of it is outside of it too") {
+        assert!(said.read_line(&mut line).unwrap() > 0, "{line}");
+    }
+    fs::remove_file(&path).unwrap();
+    drop(mirror);
+    said.read_to_string(&mut line).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{line}");
+    assert!(line.contains("exists nowhere else: 1 conversation\n"), "{line}");
+    assert_eq!(differing(&before, &contents(&home.home())), [path.display().to_string()]);
+    done(&home, &["vault", "verify"]);
+}
+
+/// The key, the history of the state and the tags on panes are ours too.
+#[test]
+fn nothing_of_ours_stays_behind() {
+    let home = with_settings("{}");
+    done(&home, &["init", "--yes"]);
+    done(&home, &["status"]);
+    let key = home.home().join(".config/rekindle/machine.key");
+    assert!(key.exists());
+    fs::create_dir_all(home.state().join(".git/info")).unwrap();
+    fs::write(home.state().join(".git/info/exclude"), "# Written by rekindle: bulk.\n/vault/\n").unwrap();
+    home.in_tmux(&["new-session", "-d", "-s", "work", "exec cat"]).unwrap();
+    home.in_tmux(&["set-option", "-p", "-t", "work:0.0", "@rekindle_id", "66666666"]).unwrap();
+    let tag = || home.in_tmux(&["display-message", "-p", "-t", "work:0.0", "#{@rekindle_id}"]).unwrap();
+
+    let dry = done(&home, &["uninstall", "--dry-run"]);
+    assert!(dry.stderr.contains(" and its git history;"), "{}", dry.stderr);
+    assert!(dry.stderr.contains("~/.config/rekindle/machine.key: would be removed"), "{}", dry.stderr);
+    assert_eq!((key.exists(), tag().as_str()), (true, "66666666"));
+    // A second state directory has its records marked with the same key.
+    let usual = home.home().join(".local/state/rekindle");
+    fs::create_dir_all(&usual).unwrap();
+    let dry = done(&home, &["uninstall", "--dry-run"]);
+    assert!(dry.stderr.contains("machine.key: stays: "), "{}", dry.stderr);
+    fs::remove_dir(&usual).unwrap();
+
+    done(&home, &["uninstall", "--keep-data", "--yes"]);
+    assert!(key.exists() && home.state().join(".git").exists());
+    assert_eq!(tag(), "");
+    let gone = done(&home, &["uninstall", "--yes"]);
+    assert!(!gone.stderr.contains("stays"), "{}", gone.stderr);
+    assert!(!home.state().exists() && !key.parent().unwrap().exists());
 }
 
 #[test]

@@ -15,8 +15,24 @@ pub const TAG: &str = "@rekindle_id";
 #[error("tag panes: {0}")]
 pub struct TagError(String);
 
-/// Tags panes, each with the id of its conversation, in one command.
+/// A command of more than about 16 KB fails; one of these has about a hundred bytes.
+const BATCH: usize = 64;
+
+/// Tags panes, each with the id of its conversation, in a command for many. A pane that has gone meanwhile keeps none of
+/// the others from its tag.
 pub fn tag(socket: &Path, panes: &[(&str, &str)], deadline: Duration) -> Result<(), TagError> {
+    for batch in panes.chunks(BATCH) {
+        if set(socket, batch, deadline).is_err() {
+            for pane in batch {
+                // Gone, then; the next settle sees that.
+                let _ = set(socket, &[*pane], deadline);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn set(socket: &Path, panes: &[(&str, &str)], deadline: Duration) -> Result<(), TagError> {
     let mut command = tmux(socket);
     for (at, (pane, id)) in panes.iter().enumerate() {
         if at > 0 {

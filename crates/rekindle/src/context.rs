@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::say;
 
 /// A server answers within milliseconds; one that does not is not waited for.
-const TMUX_DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Everything a command needs.
 pub(crate) struct Context {
@@ -42,12 +42,24 @@ impl Context {
         Ok((Surroundings::new(base, |name| std::env::var_os(name)), home))
     }
 
-    pub(crate) fn load() -> Result<Context, Failure> {
-        let (around, home) = Context::surroundings()?;
+    /// The state directory as it would be if `REKINDLE_STATE_DIR` did not name one.
+    pub(crate) fn usual_state(around: &Surroundings) -> PathBuf {
+        let others = |name: &str| std::env::var_os(name).filter(|_| name != "REKINDLE_STATE_DIR");
+        Surroundings::new(&around.home, others).state
+    }
+
+    /// The configuration; keys that mean nothing are said.
+    pub(crate) fn configuration(around: &Surroundings) -> Result<Config, Failure> {
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
         }
+        Ok(config)
+    }
+
+    pub(crate) fn load() -> Result<Context, Failure> {
+        let (around, home) = Context::surroundings()?;
+        let config = Context::configuration(&around)?;
         let clinic = around.clinic(&config)?;
         Ok(Context { clinic, config, home, around })
     }
@@ -85,7 +97,7 @@ impl Context {
     }
 
     /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
-    pub(crate) fn sockets(&self) -> BTreeSet<PathBuf> {
+    pub(crate) fn sockets() -> BTreeSet<PathBuf> {
         let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
         let here = Context::place("TMUX").and_then(|tmux| settle::socket_of(tmux.to_str()?));
         mux::sockets(&base).into_iter().chain(here).collect()
@@ -112,7 +124,7 @@ impl Context {
 
     /// A pane without a conversation: there, or not there at all.
     pub(crate) fn nobody_in(&self, text: &str) -> Failure {
-        let servers = self.sockets();
+        let servers = Context::sockets();
         let listings = servers.iter().map(|socket| mux::list(socket, TMUX_DEADLINE));
         let found = listings.into_iter().find_map(|listing| match listing {
             Listing::Alive(server) => {

@@ -7,6 +7,7 @@ mod exit;
 mod hot;
 mod output;
 mod survey;
+mod watch;
 
 use std::process::ExitCode;
 

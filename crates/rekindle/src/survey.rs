@@ -33,7 +33,7 @@ pub(crate) struct Survey {
 impl Survey {
     /// Settles and looks. Where that is impossible, or everything is paused, it only looks.
     pub(crate) fn take(context: &Context) -> Result<Survey, Failure> {
-        let settler = Settler { sockets: context.sockets(), ..context.settler()? };
+        let settler = Settler { sockets: Context::sockets(), ..context.settler()? };
         let now = Timestamp::now();
         let pause = pause::read(&context.clinic.state);
         let (settled, stale) = match &pause {

@@ -20,4 +20,4 @@ pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
 pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Turn, Wish};
 pub use scrollback::{PaneText, pack, unpack};
-pub use take::{Taken, agents_in, take};
+pub use take::{Asked, Taken, agents_in, ask, take};

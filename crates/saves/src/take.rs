@@ -19,20 +19,34 @@ pub struct Taken {
     pub unanswered: Vec<Unanswered>,
 }
 
-/// Asks every server; two paths to one socket are one server.
-pub fn take(sockets: &[PathBuf], settled: &Settled, deadline: Duration) -> Taken {
+/// What each socket answered.
+pub type Asked = Vec<(PathBuf, Shooting)>;
+
+/// Asks the servers on these sockets.
+pub fn ask(sockets: impl IntoIterator<Item = PathBuf>, deadline: Duration) -> Asked {
+    let ask = |socket: PathBuf| {
+        let answer = match shoot(&socket, deadline) {
+            Shooting::Taken(shot) => Shooting::Taken(Box::new(scrubbed(*shot))),
+            other => other,
+        };
+        (socket, answer)
+    };
+    sockets.into_iter().map(ask).collect()
+}
+
+/// Puts answers and records together; two paths to one socket are one server.
+pub fn take(asked: Asked, settled: &Settled) -> Taken {
     let mut taken = Taken::default();
-    for socket in sockets {
-        match shoot(socket, deadline) {
+    for (socket, answer) in asked {
+        match answer {
             Shooting::Taken(shot) => {
-                if taken.servers.iter().any(|known| known.tmux.id() == shot.id()) {
-                    continue;
+                if !taken.servers.iter().any(|known| known.tmux.id() == shot.id()) {
+                    let agents = agents_in(&shot, settled);
+                    taken.servers.push(SavedServer { tmux: *shot, agents });
                 }
-                let agents = agents_in(&shot, settled);
-                taken.servers.push(SavedServer { tmux: scrubbed(*shot), agents });
             }
             Shooting::Gone => {}
-            Shooting::Unknown { why } => taken.unanswered.push(Unanswered { socket: socket.clone(), why }),
+            Shooting::Unknown { why } => taken.unanswered.push(Unanswered { socket, why }),
         }
     }
     taken

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use state::record::{Doing, SessionRecord, Status};
 
 use crate::world::{Life, World};
@@ -43,7 +43,10 @@ pub struct Alarm {
 impl AlarmKind {
     /// Whether a person should be called: work is being lost.
     pub fn is_urgent(self) -> bool {
-        matches!(self, AlarmKind::NotSaving | AlarmKind::TwoAgents | AlarmKind::DiskFull)
+        matches!(
+            self,
+            AlarmKind::NotSaving | AlarmKind::ChildVariables | AlarmKind::TwoAgents | AlarmKind::DiskFull
+        )
     }
 }
 
@@ -167,7 +170,7 @@ pub fn growth(transcript: &Path) -> Growth {
 }
 
 /// Conversations that the agent will delete soon.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The agent's configuration directory.
     pub config: PathBuf,

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use state::record::{SessionRecord, Spoken, SummarySource};
 use transcript::{Ending, Said};
 
+use crate::derive::context::shorten;
 use crate::world::World;
 
 /// An account: its name and its configuration directory.
@@ -99,7 +100,8 @@ pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Opti
         record.context_hash = Some(hex(&hash.finalize()));
     }
     record.model = ending.model.clone().or(record.model.take());
-    let titled = ending.custom_title.clone().or_else(|| ending.agent_name.clone());
+    let titled = ending.custom_title.as_deref().or(ending.agent_name.as_deref());
+    let titled = titled.map(|title| shorten(&plain(&redact::redact(title)), LONGEST_NAME));
     let directory = || {
         let folder = record.project_dir.as_deref()?.file_name()?;
         Some(folder.to_string_lossy().into_owned())
@@ -110,7 +112,7 @@ pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Opti
         return None;
     }
     record.summary_source = Some(source);
-    let text = redact::redact(&text).into_owned();
+    let text = bounded(&redact::redact(&text));
     record.task = record.given.task.clone().or_else(|| first_line(&text));
     Some(text)
 }
@@ -140,6 +142,22 @@ fn summary(ending: &Ending) -> Option<(SummarySource, String)> {
         .or_else(|| some(SummarySource::Prompt, &ending.prompt.as_ref().map(|prompt| prompt.text.clone())))
 }
 
+/// As much as fits on a line.
+const LONGEST_NAME: usize = 80;
+const LONGEST_TASK: usize = 200;
+
+/// As much of a summary as is worth reading again: a compaction's has some pages.
+const LONGEST_SUMMARY: usize = 16 * 1024;
+
+/// Text without control characters: names end up on terminals.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn bounded(text: &str) -> String {
+    if text.len() <= LONGEST_SUMMARY { text.to_owned() } else { shorten(text, LONGEST_SUMMARY) }
+}
+
 /// The first line that says something: compactions begin with a sentence about themselves and with headings.
 pub(crate) fn first_line(summary: &str) -> Option<String> {
     let says_nothing = |line: &&str| {
@@ -151,7 +169,7 @@ pub(crate) fn first_line(summary: &str) -> Option<String> {
             || line.trim_end().trim_end_matches('*').ends_with(':')
     };
     let line = summary.lines().map(str::trim).find(|line| !says_nothing(line))?;
-    Some(line.trim_start_matches(['-', '*', '#', ' ']).to_owned())
+    Some(shorten(&plain(line.trim_start_matches(['-', '*', '#', ' '])), LONGEST_TASK))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn ending(path: &Path) -> Option<Ending> {
 
 /// Whether the agent's own history of prompts ends, for this conversation, with the user's `/exit`: agents write no row
 /// about it into the transcript since 2.1.325 (measured).
-pub(crate) fn exited_by_history(history: &Path, session: &str) -> bool {
+pub(crate) fn exited_by_history(history: &Path, session: &str, since_ms: i64) -> bool {
     let Ok(mut file) = File::open(history) else { return false };
     let length = file.metadata().map_or(0, |meta| meta.len());
     let mut tail = Vec::new();
@@ -46,7 +46,11 @@ pub(crate) fn exited_by_history(history: &Path, session: &str) -> bool {
     let mut theirs = rows
         .filter_map(|row| serde_json::from_slice::<serde_json::Value>(row).ok())
         .filter(|row| row["sessionId"] == session);
-    theirs.next().is_some_and(|row| row["display"].as_str().is_some_and(|text| text.trim() == "/exit"))
+    theirs.next().is_some_and(|row| {
+        let exit = row["display"].as_str().is_some_and(|text| text.trim() == "/exit");
+        // One of an earlier run says nothing of this one.
+        exit && row["timestamp"].as_i64().is_some_and(|at| at >= since_ms)
+    })
 }
 
 #[cfg(test)]
@@ -72,14 +76,15 @@ mod tests {
         let rows = concat!(
             r#"{"display":"hi","sessionId":"a"}"#,
             "\n",
-            r#"{"display":"/exit","sessionId":"a"}"#,
+            r#"{"display":"/exit ","sessionId":"a","timestamp":5000}"#,
             "\n",
             r#"{"display":"hi","sessionId":"b"}"#,
             "\n"
         );
         state::durable::replace(&path, rows.as_bytes()).unwrap();
-        assert!(exited_by_history(&path, "a"));
-        assert!(!exited_by_history(&path, "b"));
-        assert!(!exited_by_history(&path, "c"));
+        assert!(exited_by_history(&path, "a", 4000));
+        assert!(!exited_by_history(&path, "a", 6000), "an earlier run's");
+        assert!(!exited_by_history(&path, "b", 4000));
+        assert!(!exited_by_history(&path, "c", 4000));
     }
 }

@@ -11,6 +11,7 @@ use state::journal::Entry;
 use state::record::{Activity, Doing, Run, SessionRecord, Status};
 
 use self::runs::{is_one_shot, note_run};
+use crate::derive::context::shorten;
 use crate::heard::{Heard, What};
 use crate::note::note;
 
@@ -71,7 +72,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         }
         What::StopFailure { why } => {
             doing(record, Doing::Idle, heard.at);
-            let why = why.clone().unwrap_or_else(|| "unknown".to_owned());
+            let why = shorten(&redact::redact(why.as_deref().unwrap_or("unknown")), LONGEST_ERROR);
             record.last_error = Some(why.clone());
             notes.push(note(heard.at, "turn_failed", &record.session_id).with("why", why));
         }
@@ -138,7 +139,8 @@ fn come_back(record: &mut SessionRecord, heard: &Heard) {
 fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
     let Some(newest) = record.run() else { return false };
     // Processes but no agent among them: it was gone before its hook could look. Without a process table nobody is seen.
-    let Some(agent) = heard.agent() else { return !heard.chain.is_empty() };
+    // Its own end it may still have told: then the hook has outlived it.
+    let Some(agent) = heard.agent() else { return !heard.chain.is_empty() && !tells_its_end(newest, heard) };
     if newest.is(agent.pid, agent.start) {
         return false;
     }
@@ -151,6 +153,11 @@ fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
     same_boot && agent.start < newest.proc_start && !enters
 }
 
+/// Whether an event without an agent is the end of this run: nothing else in the conversation was going on then.
+fn tells_its_end(run: &Run, heard: &Heard) -> bool {
+    matches!(heard.what, What::End { .. }) && run.ended_at.is_none() && heard.at >= run.launched_at
+}
+
 fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
     match &record.activity {
         Some(activity) if activity.state == state && state != Doing::Busy => {}
@@ -158,8 +165,11 @@ fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
     }
 }
 
+/// As much of an error as tells what it is.
+const LONGEST_ERROR: usize = 300;
+
 /// Reasons that are the user's own doing; everything else is an interruption until the machine says more.
-const OWN_ENDS: [&str; 2] = ["prompt_input_exit", "logout"];
+pub(crate) const OWN_ENDS: [&str; 2] = ["prompt_input_exit", "logout"];
 
 /// Why a conversation ended whose agent went on elsewhere without saying so.
 pub(crate) const LEFT: &str = "left";
@@ -170,6 +180,17 @@ pub(crate) const LEAVING: [&str; 2] = ["clear", "resume"];
 fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bool, notes: &mut Vec<Entry>) {
     let reason = reason.unwrap_or("other");
     let mut one_shot = false;
+    if heard.agent().is_none()
+        && !heard.chain.is_empty()
+        && !late
+        && let Some(run) = record.runs.last_mut().filter(|run| tells_its_end(run, heard))
+    {
+        // Whether it was really this one is seen by whether it still lives: the verdict's business.
+        run.ended_at = Some(heard.at);
+        run.end_reason = Some(reason.to_owned());
+        notes.push(note(heard.at, "session_ended", &record.session_id).with("reason", reason));
+        return;
+    }
     if let Some(agent) = heard.agent()
         && let Some(run) = record.run_of(agent.pid, agent.start)
     {

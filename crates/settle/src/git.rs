@@ -20,7 +20,8 @@ pub(crate) fn look(directory: &Path) -> Option<Git> {
         .args(["-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "-z"])
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE");
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE");
     match run(&mut command, DEADLINE) {
         Ran::Done(output) if output.status.success() => Some(parse(&String::from_utf8_lossy(&output.stdout))),
         _ => None,
@@ -37,8 +38,9 @@ fn parse(text: &str) -> Git {
             (Some("#"), Some("branch.oid")) => commit = words.next().unwrap_or_default(),
             (Some("#"), Some("branch.head")) => git.branch = words.collect::<Vec<_>>().join(" "),
             (Some("#"), Some("branch.ab")) => {
-                let number =
-                    |word: Option<&str>| word.and_then(|word| word[1..].parse().ok()).unwrap_or_default();
+                let number = |word: Option<&str>| {
+                    word.and_then(|word| word.get(1..)?.parse().ok()).unwrap_or_default()
+                };
                 (git.ahead, git.behind) = (number(words.next()), number(words.next()));
             }
             (Some("?"), _) => git.untracked += 1,

@@ -65,6 +65,8 @@ pub struct Heard {
     pub permission_mode: Option<String>,
     /// The processes above the hook, innermost first.
     pub chain: Vec<Link>,
+    /// The processes that the conversation is known to have had: they are known again whatever they are called.
+    pub known: Vec<(u32, u64)>,
     /// The world the agent was started in.
     pub launch: Option<spool::Launch>,
 }
@@ -97,6 +99,7 @@ impl Heard {
             model: text("model"),
             permission_mode: text("permission_mode"),
             chain: event.chain,
+            known: Vec::new(),
             launch: event.launch,
             what,
         }
@@ -105,7 +108,8 @@ impl Heard {
     /// The agent's place in the chain. Its arguments tell at the start; later its name must do, which is `claude` on all
     /// versions (measured on 2.1.31, 2.1.100, 2.1.325).
     fn agent_at(&self) -> Option<usize> {
-        self.chain.iter().position(Link::is_agent)
+        let known = |link: &Link| self.known.contains(&(link.pid, link.start));
+        self.chain.iter().position(known).or_else(|| self.chain.iter().position(Link::is_agent))
     }
 
     /// The process that sent the event.

@@ -12,9 +12,13 @@ use state::lock::{Lock, LockError};
 
 use crate::settle::Settler;
 
-/// What is never committed.
+/// The only parts that are committed: what was redacted, and is no bulk. A part that is not named here stays out.
+const COMMITTED: [&str; 6] =
+    ["instances", "session-health", "decisions", "saves", "journal.jsonl", "audit.jsonl"];
+
+/// What is not even shown as missing; its first line says whose repository it is.
 const IGNORED: &str = "# Written by rekindle: bulk, and what is not redacted.\n\
-    /cache/\n/host/\n/inbox/\n/locks/\n/log/\n/saves/*.zst\n/snapshots/\n/spool/\n/vault/\n.rekindle-*\n";
+    /cache/\n/host/\n/locks/\n/log/\n/paused\n/snapshots/\n/spool/\n/vault/\n/wiring/\n*.zst\n.rekindle-*\n";
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -47,12 +51,12 @@ impl Settler {
         let folder = self.state.path();
         if !folder.join(".git").exists() {
             git(folder, &["init", "--quiet", "--initial-branch=main"])?;
+            // Only in a repository of our own making: in the user's the rules are the user's.
+            durable::private_dir(&folder.join(".git/info"))?;
+            durable::replace(&folder.join(".git/info/exclude"), IGNORED.as_bytes())?;
         }
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            durable::replace(&ignore, IGNORED.as_bytes())?;
-        }
-        git(folder, &["add", "--all"])?;
+        let parts = COMMITTED.iter().copied().filter(|part| folder.join(part).exists());
+        git(folder, &["add", "--all", "--"].into_iter().chain(parts).collect::<Vec<_>>())?;
         if ask(folder, &["diff", "--cached", "--quiet"])?.status.success() {
             return Ok(());
         }

@@ -103,6 +103,20 @@ pub struct Settled {
     closed: BTreeSet<SessionId>,
 }
 
+impl Settled {
+    /// This settlement and the one after it, as one.
+    #[must_use]
+    pub fn and(self, next: Settled) -> Settled {
+        Settled {
+            touched: self.touched.into_iter().chain(next.touched).collect(),
+            events: self.events + next.events,
+            turned: self.turned.into_iter().chain(next.turned).collect(),
+            troubles: self.troubles.into_iter().chain(next.troubles).collect(),
+            ..next
+        }
+    }
+}
+
 /// The lock that settling works under.
 pub fn lock_path(state: &StateDir) -> PathBuf {
     state.locks().join("settle")
@@ -186,6 +200,7 @@ impl Settler {
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
+        spools::retire(&spools, records.values_mut(), self.forgets_before(now))?;
         for record in records.values_mut() {
             if record.place_hash.is_none() || before.get(&record.session_id) != Some(record) {
                 complete_names(record);
@@ -208,7 +223,7 @@ impl Settler {
                 }
             }
         }
-        spools::remember(&self.state, &spools)?;
+        spools::remember(&self.state, &spools, now)?;
         self.derive(&records, &world, &endings, now)?;
         self.tag(&records, &world, &mut settled.troubles);
         settled.alarms = self.alarms(&records, &world, now);
@@ -309,7 +324,8 @@ impl Settler {
             if self.log {
                 settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
             }
-            let heard = Heard::of(read);
+            let mut heard = Heard::of(read);
+            heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
             if at == 0 && folded == 0 && record.runs.is_empty() {
                 record.created = heard.at;
                 record.last_seen = heard.at;
@@ -341,8 +357,10 @@ impl Settler {
             }
             let transcript = record.transcript_path.as_deref().and_then(ending);
             let history = record.config_dir().map(|config| ConfigDir::new(config).history());
-            let exited = transcript.is_some_and(|ending| ending.exited)
-                || history.is_some_and(|history| exited_by_history(&history, record.session_id.as_str()));
+            let since = record.run().map_or(i64::MAX, |run| run.launched_at.as_millisecond());
+            let exited = transcript.and_then(|ending| ending.exited_ms).is_some_and(|at| at >= since)
+                || history
+                    .is_some_and(|history| exited_by_history(&history, record.session_id.as_str(), since));
             if let Some(verdict) = verdict::verdict(record, world, exited) {
                 notes.push(verdict::pronounce(record, &verdict, now));
             }

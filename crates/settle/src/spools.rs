@@ -1,13 +1,15 @@
 //! The folder of spools: what is there, how much of it is known, and what waited in the refuge.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
+use jiff::Timestamp;
 use state::StateDir;
-use state::durable::{self, Sync};
+use state::durable::{self, Kept, Sync};
+use state::record::{SessionRecord, Status};
 use state::refuge::Refuge;
 
 /// One session's spool.
@@ -67,12 +69,39 @@ pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
 }
 
 /// Remembers how long each spool was.
-pub(crate) fn remember(state: &StateDir, spools: &[Spooled]) -> Result<(), durable::Error> {
-    let lengths: HashMap<&str, u64> =
+pub(crate) fn remember(state: &StateDir, spools: &[Spooled], now: Timestamp) -> Result<(), durable::Error> {
+    let lengths: BTreeMap<&str, u64> =
         spools.iter().map(|spooled| (spooled.session.as_str(), spooled.length)).collect();
     durable::private_dir(&state.cache())?;
     let bytes = serde_json::to_vec(&lengths).unwrap_or_default();
-    durable::replace_unsynced(&state.settled(), &bytes)
+    let path = state.settled();
+    if std::fs::read(&path).is_ok_and(|old| old == bytes) {
+        // Its time is when the last settle was. Replacing a file costs 5 ms on ext4, which writes it out first (measured).
+        return durable::set_like(&path, Kept { mode: None, mtime: Some(now.into()) });
+    }
+    durable::replace_unsynced(&path, &bytes)
+}
+
+/// Removes the spools of conversations that ended long ago and are folded in whole: what hooks left as it came is kept no
+/// longer than it is of use.
+pub(crate) fn retire<'a>(
+    spools: &[Spooled],
+    records: impl Iterator<Item = &'a mut SessionRecord>,
+    ended_before: Timestamp,
+) -> Result<(), durable::Error> {
+    let old = |record: &SessionRecord| record.status != Status::Active && record.last_seen < ended_before;
+    for record in records.filter(|record| old(record)) {
+        let Some(spooled) = spools.iter().find(|spooled| spooled.session == record.session_id) else {
+            continue;
+        };
+        if record.spool_offset == spooled.length {
+            durable::remove(&spooled.path)?;
+            durable::remove(&spooled.path.with_extension("status"))?;
+            // A spool that is begun anew is read from its beginning.
+            record.spool_offset = 0;
+        }
+    }
+    Ok(())
 }
 
 /// A hook that has the file open writes to it within a moment; after this nobody does.

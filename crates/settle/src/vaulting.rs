@@ -72,6 +72,7 @@ impl Settler {
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         for session in sessions {
             if let Some(mut held) = record::load(&self.state, Some(&self.key), session)? {
+                crate::foreign::mark(&mut held, now);
                 held.record.vaulted_at = Some(now);
                 record::store(&self.state, &self.key, &held)?;
             }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status};
 
+use crate::fold::OWN_ENDS;
 use crate::note::{mark, note};
 use crate::world::{Life, World};
 
@@ -40,21 +41,23 @@ pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Ve
     if run.one_shot {
         return ended("one_shot", "it answered one prompt and went");
     }
-    let (Some(boot), Some(now)) = (&run.boot_id, &world.boot_id) else {
-        return after_death(record, run, world, exited);
-    };
-    if boot != now {
-        return crashed("server_exit", "the machine was started anew since");
+    if let Some(own) = OWN_ENDS.iter().find(|own| run.end_reason.as_deref() == Some(**own)) {
+        return ended(own, "its user ended it, by the word of a hook that outlived it");
     }
-    after_death(record, run, world, exited)
-}
-
-fn after_death(record: &SessionRecord, run: &Run, world: &World, exited: bool) -> Option<Verdict> {
-    let said_so = run.end_reason.is_some();
-    if !said_so && exited {
+    if run.end_reason.is_none() && exited {
         // Without hooks the transcript is the only witness of the user's own end.
         return ended("prompt_input_exit", "the conversation ends with /exit");
     }
+    if let (Some(boot), Some(now)) = (&run.boot_id, &world.boot_id)
+        && boot != now
+    {
+        return crashed("server_exit", "the machine was started anew since");
+    }
+    after_death(record, run, world)
+}
+
+fn after_death(record: &SessionRecord, run: &Run, world: &World) -> Option<Verdict> {
+    let said_so = run.end_reason.is_some();
     let Some(place) = record.place.as_ref().or(run.tmux.as_ref()) else {
         return match (said_so, run.hung_up) {
             (true, true) => crashed("server_exit", "its terminal was hung up before it ended"),

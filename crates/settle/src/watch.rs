@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use state::lock::Lock;
 use state::record::{Doing, Status};
 
-use crate::alarm;
+use crate::alarm::{self, AlarmKind};
 use crate::settle::{Settled, Settler};
+use crate::spools;
 use crate::world::{Life, World};
 
 /// Why a watch ended.
@@ -38,13 +39,19 @@ impl Settler {
             return Watched::Nothing;
         }
         let Ok(_alone) = Lock::try_alone(&self.state.locks().join("watch")) else { return Watched::Nothing };
-        let told = |session| settled.alarms.iter().any(|alarm| alarm.session.as_ref() == Some(session));
+        let silence = |kind| matches!(kind, AlarmKind::NotSaving | AlarmKind::Stalled);
+        let told = |session| {
+            let mut alarms = settled.alarms.iter();
+            alarms.any(|alarm| silence(alarm.kind) && alarm.session.as_ref() == Some(session))
+        };
+        let known = spools::known(&self.state);
         loop {
             poll();
             if self.state.paused().exists() || !self.state.spool().exists() {
                 return Watched::Nothing;
             }
-            if self.has_news() {
+            // What another process has settled meanwhile may have made more agents busy.
+            if self.has_news() || spools::known(&self.state) != known {
                 return Watched::Something;
             }
             let world = World::processes();

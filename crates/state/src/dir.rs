@@ -10,11 +10,10 @@ use crate::durable;
 pub struct StateDir(PathBuf);
 
 /// Everything we put there. Somebody may have pointed us to a directory that holds more than ours.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 15] = [
     "instances",
     "session-health",
     "spool",
-    "inbox",
     "saves",
     "snapshots",
     "decisions",
@@ -28,6 +27,9 @@ const PARTS: [&str; 16] = [
     "journal.jsonl",
     "paused",
 ];
+
+/// How the ignore rules begin that we write into a history of the state.
+const HISTORY_MARK: &[u8] = b"# Written by rekindle";
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -96,16 +98,33 @@ impl StateDir {
             }
         }
         let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let kept: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        let mut kept: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        if let [only] = &kept[..]
+            && *only == self.history()
+            && self.has_history()
+        {
+            // Beside somebody else's files it may be the history of those too.
+            durable::remove_tree(only)?;
+            kept.clear();
+        }
         if kept.is_empty() {
             durable::remove_empty_dir(&self.0)?;
         }
         Ok(kept)
     }
 
+    /// Whether there is a history that our settles write to (`state.git`), by its ignore rules.
+    pub fn has_history(&self) -> bool {
+        std::fs::read(self.history().join("info/exclude")).is_ok_and(|rules| rules.starts_with(HISTORY_MARK))
+    }
+
     /// The directory itself.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+    /// The history of the state, where that was asked for.
+    pub fn history(&self) -> PathBuf {
+        self.0.join(".git")
     }
     /// The mirror of conversations.
     pub fn vault(&self) -> PathBuf {
@@ -146,10 +165,6 @@ impl StateDir {
     /// What hooks append, as it came.
     pub fn spool(&self) -> PathBuf {
         self.0.join("spool")
-    }
-    /// What hooks leave when a lock is held past their deadline.
-    pub fn inbox(&self) -> PathBuf {
-        self.0.join("inbox")
     }
     /// Saves of tmux, in generations.
     pub fn saves(&self) -> PathBuf {
@@ -226,6 +241,32 @@ mod tests {
         durable::private_dir(&state.spool()).unwrap();
         assert_eq!(state.erase().unwrap(), std::slice::from_ref(&letters));
         assert!(letters.exists() && !root.path().join("state/spool").exists());
+    }
+
+    #[test]
+    fn a_history_goes_when_it_is_ours_alone() {
+        let root = tempfile::tempdir().unwrap();
+        for (rules, letters, goes) in [
+            ("# Written by rekindle: bulk.\n/vault/\n", false, true),
+            ("# Written by rekindle: bulk.\n/vault/\n", true, false),
+            ("*.o\n", false, false),
+        ] {
+            let state = StateDir::open(root.path().join("state")).unwrap();
+            let (history, letter) = (state.history(), state.path().join("letters.txt"));
+            durable::private_dir(&history.join("info")).unwrap();
+            durable::replace(&history.join("info/exclude"), rules.as_bytes()).unwrap();
+            durable::replace(&state.journal(), b"").unwrap();
+            if letters {
+                durable::replace(&letter, b"dear").unwrap();
+            }
+            let kept = state.erase().unwrap();
+            assert_eq!(
+                (kept.is_empty(), history.exists(), letter.exists()),
+                (goes, !goes, letters),
+                "{rules}"
+            );
+            durable::remove_tree(&root.path().join("state")).unwrap();
+        }
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub struct Ending {
     pub cwd: Option<String>,
     /// The tokens that the newest request took: what is in the context window.
     pub context_tokens: Option<u64>,
-    /// Whether the last thing in it is the user's own `/exit`.
-    pub exited: bool,
+    /// When the user's own `/exit` was said, in milliseconds since 1970, if it is the last thing in it.
+    pub exited_ms: Option<i64>,
     /// Whether the last row calls a tool that has not answered yet.
     pub open_call: bool,
     /// Whether the user broke the last turn off: no event tells that.
@@ -101,8 +101,9 @@ impl Ending {
             Some("user") => {
                 self.interrupted = said.text.trim_start().starts_with("[Request interrupted");
                 // The agent writes what was typed as a row of its own, its answer as another.
-                self.exited = said.text.contains("<command-name>/exit</command-name>")
-                    || (self.exited && said.text.starts_with("<local-command-"));
+                let goes_on = self.exited_ms.filter(|_| said.text.starts_with("<local-command-"));
+                let exits = said.text.contains("<command-name>/exit</command-name>");
+                self.exited_ms = if exits { said.at_ms.or(Some(i64::MIN)) } else { goes_on };
                 if row["isMeta"] != true && is_prompt(&said.text) {
                     self.prompt = Some(said);
                     self.reply = None;
@@ -113,7 +114,7 @@ impl Ending {
     }
 
     fn reply(&mut self, row: &Value, said: Said) {
-        self.exited = false;
+        self.exited_ms = None;
         self.interrupted = false;
         let message = &row["message"];
         // Errors of the API come as replies of a model that does not exist.
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(ending.custom_title.as_deref(), Some("Mine"));
         assert_eq!((ending.model.as_deref(), ending.context_tokens), (Some("m1"), Some(13)));
         assert_eq!((ending.version.as_deref(), ending.cwd.as_deref()), (Some("2.1.2"), Some("/a")));
-        assert!(!ending.exited);
+        assert_eq!(ending.exited_ms, None);
         assert!(!ending.open_call, "the tool has answered");
         let calling = ROWS.rsplit_once("{").unwrap().0.rsplit_once("{\"type\":\"user\"").unwrap().0;
         assert!(Ending::of(calling.as_bytes(), 0).open_call);
@@ -203,13 +204,14 @@ mod tests {
 
     #[test]
     fn knows_the_users_own_exit_and_no_command_as_a_prompt() {
-        let exit = r#"{"type":"user","message":{"content":"<command-name>/exit</command-name>"}}"#;
+        let exit = r#"{"type":"user","timestamp":"2026-01-01T00:00:00.000Z","message":{"content":"<command-name>/exit</command-name>"}}"#;
         let answer =
             r#"{"type":"user","message":{"content":"<local-command-stdout>Bye!</local-command-stdout>"}}"#;
         let ending = Ending::of(format!("{ROWS}{exit}\n{answer}\n").as_bytes(), 0);
-        assert!(ending.exited);
+        assert_eq!(ending.exited_ms, Some(1_767_225_600_000));
         assert_eq!(ending.prompt.unwrap().text, "second");
         let more = r#"{"type":"user","message":{"content":"go on"}}"#;
-        assert!(!Ending::of(format!("{exit}\n{answer}\n{more}\n").as_bytes(), 0).exited);
+        let gone_on = Ending::of(format!("{exit}\n{answer}\n{more}\n").as_bytes(), 0);
+        assert_eq!(gone_on.exited_ms, None);
     }
 }

@@ -102,6 +102,11 @@ impl Vault {
     /// Every conversation, in the order of their names.
     pub fn list(&self) -> Result<Vec<Conversation>, Error> {
         let _shared = self.share()?;
+        self.describe_all()
+    }
+
+    /// The same, for who holds a lock already.
+    pub(crate) fn describe_all(&self) -> Result<Vec<Conversation>, Error> {
         let all: Vec<Option<Conversation>> =
             self.keys()?.par_iter().map(|key| self.describe(key)).collect::<Result<_, _>>()?;
         Ok(all.into_iter().flatten().collect())

@@ -1,6 +1,9 @@
 //! What would be lost if the vault went: conversations of which the agent's own files no longer hold everything.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use state::lock::Lock;
 
 use crate::vault::{Vault, list};
 use crate::{Conversation, Error, Key};
@@ -26,7 +29,20 @@ impl OnlyHere {
 impl Vault {
     /// What exists nowhere else, by what is on the disk now.
     pub fn only_here(&self) -> Result<OnlyHere, Error> {
-        let whole = self.list()?.into_iter().filter(|conversation| !is_whole_outside(conversation));
+        self.lost_with(self.list()?)
+    }
+
+    /// Keeps everybody else out for as long as the lock lives, and looks again: what may be erased is told under it.
+    ///
+    /// # Errors
+    /// Somebody reads or adds still at the deadline, or the vault cannot be read.
+    pub fn shut(&self, deadline: Duration) -> Result<(Lock, OnlyHere), Error> {
+        let alone = Lock::acquire(&self.lock_path(), deadline)?;
+        Ok((alone, self.lost_with(self.describe_all()?)?))
+    }
+
+    fn lost_with(&self, all: Vec<Conversation>) -> Result<OnlyHere, Error> {
+        let whole = all.into_iter().filter(|conversation| !is_whole_outside(conversation));
         let mut conversations: BTreeSet<Key> = whole.map(|conversation| conversation.key).collect();
         conversations.extend(self.losses()?.into_iter().map(|loss| loss.key));
         let mut backups = 0;

@@ -67,9 +67,13 @@ impl Vault {
         seen::Paths::in_cache(&self.cache)
     }
 
+    pub(crate) fn lock_path(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
     /// Held by whoever reads or adds; collection waits for them.
     pub(crate) fn share(&self) -> Result<Lock, Error> {
-        let lock = Lock::acquire_shared(&self.root.join("lock"), PATIENCE)?;
+        let lock = Lock::acquire_shared(&self.lock_path(), PATIENCE)?;
         // A data file kept open from before may have been collected since; from here on none can be.
         self.close_data();
         Ok(lock)
@@ -77,12 +81,12 @@ impl Vault {
 
     /// Held by whoever takes frames away.
     pub(crate) fn alone(&self) -> Result<Lock, Error> {
-        Ok(Lock::acquire(&self.root.join("lock"), PATIENCE)?)
+        Ok(Lock::acquire(&self.lock_path(), PATIENCE)?)
     }
 
     /// The same, now or not at all.
     pub(crate) fn alone_now(&self) -> Result<Lock, Error> {
-        Ok(Lock::acquire(&self.root.join("lock"), Duration::ZERO)?)
+        Ok(Lock::acquire(&self.lock_path(), Duration::ZERO)?)
     }
 
     pub(crate) fn with_codec<T>(&self, work: impl FnOnce(&mut Codec) -> T) -> Result<T, Error> {

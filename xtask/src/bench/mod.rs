@@ -9,6 +9,7 @@ mod measure;
 mod redaction;
 mod report;
 mod rows;
+mod saving;
 mod statusline;
 
 use std::collections::HashMap;
@@ -54,7 +55,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(given) => given.canonicalize()?,
         None => workspace::build_program()?,
     };
-    let hot: Vec<Line> = hook::lines(&program).into_iter().chain(statusline::lines(&program)).collect();
+    let hot = hook::lines(&program).into_iter().chain(statusline::lines(&program));
+    let hot: Vec<Line> = hot.chain([saving::line(&program)]).collect();
     if args.hot {
         return report::show(&hot, false);
     }

@@ -77,6 +77,8 @@ fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
         Arguments::Skip => (Vec::new(), false),
         Arguments::Read => argv(&folder),
     };
+    // Of others only what runs: their arguments are nobody's business, and may hold keys.
+    let argv = if is_agent(&argv) { argv } else { argv.into_iter().take(1).collect() };
     Some((Link { pid, start, tty, comm, argv, cut }, above))
 }
 
@@ -91,8 +93,15 @@ fn argv(folder: &Path) -> (Vec<String>, bool) {
 impl Link {
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
     pub fn is_agent(&self) -> bool {
-        is_agent(&self.argv) || (self.argv.is_empty() && self.comm == "claude")
+        // Some builds are called by their version.
+        let versions =
+            || !self.comm.is_empty() && self.comm.split('.').count() == 3 && self.comm.split('.').all(digits);
+        is_agent(&self.argv) || (self.argv.is_empty() && (self.comm == "claude" || versions()))
     }
+}
+
+fn digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether these arguments are an agent's. Agents that run on Node overwrite theirs with `claude` (measured on 2.1.100).

@@ -104,17 +104,23 @@ pub fn launch_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<
         }
         // `CLAUDE_CODE_MAX_OUTPUT_TOKENS=9000` is a setting.
         let number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        if is_secret(name) && !number {
+        // A login in an address: the value is never written down, not even before it is redacted.
+        let login = value.contains("://") && value.contains('@');
+        if (is_secret(name) && !number) || login && (is_proxy(name) || name.ends_with("_URL")) {
             kept.push((name.to_owned(), String::new()));
         } else if KEPT.contains(&name)
             || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            || PROXIES.contains(&name.to_ascii_uppercase().as_str())
+            || is_proxy(name)
         {
             kept.push((name.to_owned(), value.to_owned()));
         }
     }
     kept.sort();
     kept
+}
+
+fn is_proxy(name: &str) -> bool {
+    PROXIES.contains(&name.to_ascii_uppercase().as_str())
 }
 
 /// Whether the value of a variable that agents read is nobody's business.
@@ -139,6 +145,7 @@ mod tests {
             ("ANTHROPIC_API_KEY", "value"),
             ("CLAUDE_CODE_OAUTH_TOKEN", "value"),
             ("https_proxy", "http://p:1"),
+            ("HTTP_PROXY", "http://me:word@p:1"),
             ("GITHUB_TOKEN", "value"),
             ("OLDPWD", "/x"),
         ];
@@ -154,6 +161,7 @@ mod tests {
                 ("CLAUDE_CODE_OAUTH_TOKEN", ""),
                 ("CLAUDE_CODE_USE_BEDROCK", "1"),
                 ("CLAUDE_CONFIG_DIR", "/c"),
+                ("HTTP_PROXY", ""),
                 ("PATH", "/bin"),
                 ("https_proxy", "http://p:1"),
             ]

@@ -5,6 +5,7 @@ use agents::claude::{ConfigDir, config_dirs, versions};
 use clap::{CommandFactory, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use state::StateDir;
 use wiring::completions::{Completion, Shell, ShellPlaces};
 use wiring::init::{Adopt, Request, Site};
 use wiring::plan::{Change, Note, Part, PlanError};
@@ -46,21 +47,26 @@ enum StatusLine {
     Skip,
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let (around, home) = Context::surroundings()?;
+    let named = around.configs(&Context::configuration(&around)?);
+    // One of somebody else's is refused before anything is asked; none is made before a yes.
+    StateDir::existing(&around.state)?;
     let mut notes = Vec::new();
-    let request = request(context, args, &mut notes)?;
+    let request = request(&around.state, home.as_deref(), &named, args, &mut notes)?;
     let mut plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
     notes.extend(plan.notes.iter().cloned());
     let changes = plan.changes();
     let mut out = Out::new();
     if !args.json {
-        show(context.home.as_deref(), &changes, &notes, &mut out);
+        show(home.as_deref(), &changes, &notes, &mut out);
     }
     let act = !args.dry_run;
     if act && !changes.is_empty() {
         agree(args.yes, "Make these changes?")?;
     }
     if act {
+        StateDir::open(&around.state)?;
         wiring::apply(&mut plan, Timestamp::now()).map_err(fail)?;
     }
     if args.json {
@@ -78,10 +84,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// What is asked for, by what was typed and what is found.
-fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Request, Failure> {
-    let state_dir = context.clinic.state.path().to_path_buf();
+fn request(
+    state_dir: &Path,
+    home: Option<&Path>,
+    named: &[ConfigDir],
+    args: &Args,
+    notes: &mut Vec<Note>,
+) -> Result<Request, Failure> {
     let path = Context::search_path();
-    let home = context.home.clone().unwrap_or_default();
+    let at_home = home.is_some();
+    let home = home.map(Path::to_path_buf).unwrap_or_default();
     let program = program(&path)?;
     if !path.iter().any(|folder| folder.join("rekindle").is_file()) {
         notes.push(Note::NotOnPath);
@@ -95,18 +107,19 @@ fn request(context: &Context, args: &Args, notes: &mut Vec<Note>) -> Result<Requ
         config: base("XDG_CONFIG_HOME", ".config"),
         path: path.clone(),
     };
-    let shells = Shell::ALL.iter().filter(|_| context.home.is_some());
+    let shells = Shell::ALL.iter().filter(|_| at_home);
     let places = shells.filter_map(|shell| Some((*shell, places.place(*shell, notes)?)));
     let completions = places.map(|(shell, path)| Completion { path, text: completion(shell) }).collect();
     let main = home.join(".claude");
     let adopt = if args.adopt { Adopt::Yes } else { Adopt::No };
-    let sites = sites(&context.clinic.configs, &home, &path, &state_dir);
+    let sites = sites(named, &home, &path, state_dir);
     let links = sites.iter().any(|site| site.config.path() == main).then_some((main, adopt));
     let status_line = match args.statusline {
         StatusLine::Keep => StatusLineChoice::Keep,
         StatusLine::Replace => StatusLineChoice::Replace,
         StatusLine::Skip => StatusLineChoice::Skip,
     };
+    let state_dir = state_dir.to_path_buf();
     Ok(Request { state_dir, program, sites, status_line, texts: true, completions, links })
 }
 

@@ -7,19 +7,26 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Fit, Out, Table, age, count, one_line, say};
 use crate::survey::Survey;
+use crate::watch;
 
 /// Show which pane has which conversation, and how sure that is
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle map\n  rekindle map --json\n\nPanes on other servers than the default one have the server's name before them."
+    after_help = "Examples:\n  rekindle map\n  rekindle map --watch\n  rekindle map --json\n\nPanes on other servers than the default one have the server's name before them."
 )]
 pub(crate) struct Args {
+    /// Stay, and draw it again when something changes; q or Ctrl-C ends it
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
     /// Print one JSON object: the file `instances/pane-session-map.json`
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch::run("map", || Ok(text(context, &Survey::take(context)?, &read(context)?)));
+    }
     let survey = Survey::take(context)?;
     let map = read(context)?;
     for trouble in &survey.settled.troubles {
@@ -35,15 +42,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         out.json(Value::Object(object));
         return out.finish();
     }
-    if let Some(pause) = &survey.pause {
-        out.line(&paused_words(pause, survey.now));
-    }
-    if let Some(why) = &survey.stale {
-        out.line(&format!("not up to date: {why}"));
-    }
+    out.line(&text(context, &survey, &map));
+    out.finish()
+}
+
+/// Everything that is shown, as lines.
+fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String {
+    let mut lines = Vec::new();
+    lines.extend(survey.pause.as_ref().map(|pause| paused_words(pause, survey.now)));
+    lines.extend(survey.stale.as_ref().map(|why| format!("not up to date: {why}")));
     if map.is_empty() {
-        out.line("No panes yet: connect agents with `rekindle init`, then start one in tmux.");
-        return out.finish();
+        lines.push("No agent is in a pane: start one in tmux.".to_owned());
+        return lines.join("\n");
     }
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_by_key(|(reference, _)| order(reference));
@@ -77,11 +87,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             context.short_path(std::path::Path::new(&text("cwd"))),
         ]);
     }
-    out.line(&table.text());
+    lines.push(table.text());
     let live = entries.iter().filter(|(_, entry)| entry["live"] == true).count();
-    out.line("");
-    out.line(&format!("{}, {live} live", count(entries.len() as u64, "pane", "panes")));
-    out.finish()
+    lines.push(String::new());
+    lines.push(format!("{}, {live} live", count(entries.len() as u64, "pane", "panes")));
+    lines.join("\n")
 }
 
 /// The map as the last settle wrote it, without its own version.

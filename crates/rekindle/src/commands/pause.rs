@@ -51,8 +51,8 @@ pub(super) fn tell_status_lines(context: &Context) {
     }
 }
 
-/// Who says so, by name, else by number.
+/// Who says so, where the environment has a name.
 fn user() -> Option<String> {
-    let name = std::env::var("USER").ok().filter(|name| !name.is_empty());
-    Some(name.map_or_else(|| rustix::process::geteuid().as_raw().to_string(), |name| one_line(&name, 40)))
+    let name = std::env::var("USER").ok().filter(|name| !name.is_empty())?;
+    Some(one_line(&name, 40))
 }

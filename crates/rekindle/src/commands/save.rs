@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Outcome, Saver, SaverError, Taken, Wish};
+use saves::{Asked, Outcome, Saver, SaverError, Taken, Wish};
 use serde_json::{Value, json};
-use settle::Settled;
+use settle::Settler;
 use state::saves::{Head, Kind};
 
 use crate::context::Context;
@@ -69,8 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
-    let settled = context.settler()?.settle(Timestamp::now(), PATIENCE)?;
-    let taken = saves::take(&sockets(&settled), &settled, TMUX_DEADLINE);
+    let taken = look(&context.settler()?)?;
     for server in &taken.unanswered {
         say(&format!("rekindle: {} does not answer: {}", server.socket.display(), server.why));
     }
@@ -113,15 +112,30 @@ fn refused(error: SaverError) -> Failure {
     }
 }
 
-/// The servers where tmux puts them, the one around us, and those that agents live on.
-fn sockets(settled: &Settled) -> Vec<PathBuf> {
+/// Asks tmux while everything hooks left is settled: each takes about as long as the other.
+fn look(settler: &Settler) -> Result<Taken, Failure> {
+    let known = sockets();
+    let (settled, asked) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
+        // Who did not answer because the question failed has saved nothing, and an empty save is held.
+        (settler.settle(Timestamp::now(), PATIENCE), asking.join().unwrap_or_default())
+    });
+    let settled = settled?;
+    // Agents may live on servers elsewhere.
+    let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone());
+    let others: Vec<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
+    let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
+    Ok(saves::take(asked, &settled))
+}
+
+/// The servers where tmux puts them, and the one around us.
+fn sockets() -> BTreeSet<PathBuf> {
     let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     let mut all: BTreeSet<PathBuf> = mux::sockets(&base).into_iter().collect();
     let around = std::env::var("TMUX").ok();
     let around = around.as_deref().and_then(|tmux| tmux.rsplitn(3, ',').nth(2)).map(PathBuf::from);
     all.extend(around.filter(|socket| socket.is_absolute()));
-    all.extend(settled.world.servers.iter().map(|(socket, _)| socket.clone()));
-    all.into_iter().collect()
+    all
 }
 
 pub(crate) fn counts_json(head: &Head) -> Value {

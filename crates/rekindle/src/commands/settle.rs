@@ -60,7 +60,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// Settles everything, mirrors what has turned, and prepares what follows; whether it did mirror.
 pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
     let settler = context.settler()?;
-    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let mut settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    // Hooks that saw the lock held have left it to us to look again; a busy machine may need a second look, no more.
+    for _ in 0..2 {
+        if !settler.has_news() {
+            break;
+        }
+        let more = settler.settle(Timestamp::now(), PATIENCE)?;
+        settled = settled.and(more);
+    }
     let vaulted = mirror(context, &settler, &settled.turned)?;
     settler.prepare(&settled, Timestamp::now())?;
     settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
@@ -75,7 +83,13 @@ pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> 
 pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
-    let context = Context::load()?;
+    let context = match Context::load() {
+        Ok(context) => context,
+        Err(failure) => {
+            crate::hot::log(&format!("settle: {}", failure.message()));
+            return Err(failure);
+        }
+    };
     if state::pause::read(&context.clinic.state).is_some() {
         return Ok(Exit::Done);
     }

@@ -175,8 +175,8 @@ mod tests {
         };
         check(None, " 1a2b  mend the cart of the shop  ~/code/work/shop  12 m");
         check(Some(80), " 1a2b  mend the cart of the shop  ~/code/work/shop  12 m");
-        check(Some(46), " 1a2b  mend the cart of…  …/work/shop       12 m");
-        check(Some(27), " 1a2b  mend…   …k/shop");
+        check(Some(46), " 1a2b  mend the cart…  …/work/shop  12 m");
+        check(Some(27), " 1a2b  mend the…  …/shop");
         check(Some(14), " 1a2b  mend…");
     }
 }

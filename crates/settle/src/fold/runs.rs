@@ -26,8 +26,10 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         };
         let run = &mut record.runs[at];
         run.heard_at = Some(run.heard_at.map_or(heard.at, |before| before.max(heard.at)));
-        if is_start {
-            // Back in this conversation, after /resume or /clear led out of it.
+        let goes_on =
+            !matches!(heard.what, What::End { .. }) && run.ended_at.is_some_and(|ended| ended < heard.at);
+        if is_start || (goes_on && record.status == Status::Active) {
+            // Back in this conversation, after /resume or /clear led out of it; or its end was told by mistake.
             run.ended_at = None;
             run.end_reason = None;
         }
@@ -35,7 +37,12 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             learn(run, launch.clone(), heard);
         }
         let by_hook = |evidence: &Evidence| evidence.fact == "process" && evidence.source == "hook";
-        if !record.evidence.iter().any(by_hook) {
+        let foreign = crate::foreign::is_foreign(record);
+        if foreign && let Some(run) = record.runs.last_mut() {
+            // Heard here again: its place is proven anew.
+            run.grade = None;
+        }
+        if foreign || !record.evidence.iter().any(by_hook) {
             record.believe(process_named(agent.pid, heard.at));
         }
         return;
@@ -96,11 +103,25 @@ fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
     }
     if run.argv.is_none() {
         let argv = heard.agent().and_then(arguments);
-        run.argv = argv.map(|argv| argv.iter().map(|word| redact::redact(word).into_owned()).collect());
+        run.argv = argv.map(|argv| redacted(&argv));
     }
     if let (None, What::Start { source }) = (&run.source, &heard.what) {
         run.source.clone_from(source);
     }
+}
+
+/// Arguments without secrets. A word is judged with the flag before it, too: alone it may look like any word.
+fn redacted(argv: &[String]) -> Vec<String> {
+    let alone = |word: &String| redact::redact(word).into_owned();
+    let mut words: Vec<String> = argv.iter().map(alone).collect();
+    for at in 1..argv.len() {
+        let flag = argv[at - 1].trim_start_matches('-');
+        let named = argv[at - 1].starts_with("--") && !flag.contains('=') && !argv[at].starts_with('-');
+        if named && redact::holds_secret(&format!("{flag}={}", argv[at])) {
+            words[at] = "[redacted: argument]".to_owned();
+        }
+    }
+    words
 }
 
 fn process_named(pid: u32, at: Timestamp) -> Evidence {

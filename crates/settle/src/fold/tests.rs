@@ -77,7 +77,14 @@ fn an_event_whose_agent_is_gone_is_late_once_an_agent_is_known() {
         said
     };
     let (record, _) = told("a", &[start(agent(5, 0), 1), orphan("SessionEnd")]);
-    assert_eq!(state(&record), (Status::Active, None, Some(5)));
+    assert_eq!(
+        state(&record),
+        (Status::Active, None, Some(5)),
+        "whether it was this one is judged by its death"
+    );
+    assert_eq!(record.runs[0].end_reason.as_deref(), Some("prompt_input_exit"));
+    let goes_on = [start(agent(5, 0), 1), orphan("SessionEnd"), Said::by(agent(5, 0), "Stop", 30)];
+    assert_eq!(told("a", &goes_on).0.runs[0].end_reason, None, "it was another one's");
     let ended = [start(agent(5, 0), 1), end(agent(5, 0), 2, "logout"), orphan("SessionStart")];
     assert_eq!(state(&told("a", &ended).0), (Status::EndedCleanly, Some("logout"), Some(5)));
     // Nobody else is known, or there is no process table: it is all there is to go by.
@@ -211,4 +218,28 @@ fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
     assert_eq!(run.env.get("TMUX_PANE").map(String::as_str), Some("%1"));
     assert_eq!(run.source.as_deref(), Some("startup"));
     assert!(record.evidence.iter().any(|evidence| evidence.source == "hook"));
+}
+
+#[test]
+fn a_known_process_is_known_again_whatever_it_is_called() {
+    let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
+    let mut said = Said::by(agent(5, 0), "UserPromptSubmit", 2);
+    said.chain[0].comm = "MainThread".to_owned();
+    let mut heard = said.heard();
+    heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
+    fold(&mut record, &heard);
+    assert_eq!(record.activity.map(|activity| activity.state), Some(Doing::Busy));
+}
+
+#[test]
+fn errors_and_arguments_are_kept_without_secrets() {
+    let secret = format!("{}_{}", "ghp", "Zx8Kq2Lm5Np7Rt9Vw1Yb3Cd4Ef6Gh0Jk2Lm4");
+    let mut first = start(agent(5, 0), 1);
+    first.chain[0].argv =
+        ["claude", "--db-password", "s3cr3tW0rd99", "--model", "m"].map(str::to_owned).to_vec();
+    let failure = Said::by(agent(5, 0), "StopFailure", 2).with("error", &format!("bad key {secret}"));
+    let (record, _) = told("a", &[first, failure]);
+    let text = serde_json::to_string(&record).unwrap();
+    assert!(!text.contains(&secret) && !text.contains("s3cr3tW0rd99"), "{text}");
+    assert_eq!(record.runs[0].argv.as_deref().map(|argv| argv[4].as_str()), Some("m"));
 }

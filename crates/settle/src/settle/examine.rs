@@ -1,16 +1,18 @@
 //! What the agents' files and the machine say of the records: what is known, and what is going wrong.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use agents::SessionId;
 use agents::claude::ConfigDir;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use state::record::{Activity, Doing, SessionRecord, Status};
 use state::spool;
 use transcript::Ending;
 
 use super::{Settled, Settler};
-use crate::alarm::{self, Alarm};
+use crate::alarm::{self, Alarm, Sweep};
 use crate::complete::{complete_run, complete_talk, first_line};
 use crate::derive;
 use crate::ending::ending;
@@ -96,8 +98,41 @@ impl Settler {
         // One file system mostly holds all of them.
         full.truncate(1);
         alarms.extend(full);
+        alarms.extend(self.sweeps(now));
         alarms
     }
+
+    /// What the agents will delete soon. Every transcript is looked at for it, so the answer is kept for some hours.
+    fn sweeps(&self, now: Timestamp) -> Vec<Alarm> {
+        let path = self.state.cache().join("sweeps.json");
+        let kept: Option<Sweeps> =
+            std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let configs: Vec<PathBuf> = self.configs.iter().map(|config| config.path().to_path_buf()).collect();
+        let sweeps = match kept {
+            Some(kept) if now.duration_since(kept.at).abs() < SWEEPS_KEPT && kept.configs == configs => {
+                kept.sweeps
+            }
+            _ => {
+                let sweeps: Vec<Sweep> =
+                    self.configs.iter().map(|config| alarm::sweep(config, now)).collect();
+                let kept = Sweeps { at: now, configs, sweeps: sweeps.clone() };
+                // Derived: what cannot be kept is looked up again.
+                let _ = derive::write(&path, &serde_json::to_vec(&kept).unwrap_or_default());
+                sweeps
+            }
+        };
+        sweeps.iter().filter_map(alarm::of_sweep).collect()
+    }
+}
+
+/// Far below the three days ahead that a deletion is told.
+const SWEEPS_KEPT: SignedDuration = SignedDuration::from_hours(6);
+
+#[derive(Serialize, Deserialize)]
+struct Sweeps {
+    at: Timestamp,
+    configs: Vec<PathBuf>,
+    sweeps: Vec<Sweep>,
 }
 
 /// What the newest input of a status line says beyond events.

@@ -37,6 +37,12 @@ impl Settler {
         self.state.instances().join("summaries")
     }
 
+    /// Before when what has ended is of no more use.
+    pub(super) fn forgets_before(&self, now: Timestamp) -> Timestamp {
+        let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
+        now.checked_sub(keep).unwrap_or(Timestamp::MIN)
+    }
+
     pub(super) fn derive(
         &self,
         records: &BTreeMap<SessionId, SessionRecord>,
@@ -45,8 +51,7 @@ impl Settler {
         now: Timestamp,
     ) -> Result<(), Error> {
         let folder = self.state.instances();
-        let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
-        let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
+        let since = self.forgets_before(now);
         let owners = bind::owners(records.values(), world);
         let log = |record: &SessionRecord| {
             talk_log::path(record, &self.zone).filter(|log| self.log && log.exists())

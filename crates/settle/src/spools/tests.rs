@@ -70,3 +70,23 @@ fn other_files_are_no_spools() {
         list(&state).unwrap().into_iter().map(|spooled| spooled.session.to_string()).collect();
     assert_eq!(found, ["s1", "s2"]);
 }
+
+#[test]
+fn what_ended_long_ago_is_kept_no_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.jsonl");
+    let at = crate::bench::at;
+    let check = |status, seen: i64, folded, stays: bool| {
+        durable::replace(&path, b"\nx\n").unwrap();
+        let mut record = SessionRecord::new(crate::bench::id("a"), at(0));
+        (record.status, record.last_seen, record.spool_offset) = (status, at(seen), folded);
+        let spools = list_in(dir.path()).unwrap();
+        retire(&spools, std::iter::once(&mut record), at(100)).unwrap();
+        assert_eq!(path.exists(), stays, "{status:?} {seen} {folded}");
+        assert_eq!(record.spool_offset == 0, !stays || folded == 0);
+    };
+    check(Status::EndedCleanly, 50, 3, false);
+    check(Status::Active, 50, 3, true);
+    check(Status::EndedCleanly, 150, 3, true);
+    check(Status::EndedCleanly, 50, 2, true);
+}

@@ -2,7 +2,6 @@
 
 mod json;
 mod table;
-mod watch;
 
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, colour, paint, say};
 use crate::survey::Survey;
+use crate::watch;
 
 /// Show every agent: what it is at, where, on what; who needs you first
 #[derive(Debug, Default, clap::Args)]
@@ -38,7 +38,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.watch {
-        return watch::run(context, args);
+        return watch::run("status", || {
+            let survey = Survey::take(context)?;
+            Ok(text(context, &survey, &shown(context, &survey, args)?, args))
+        });
     }
     let survey = Survey::take(context)?;
     let shown = shown(context, &survey, args)?;

@@ -6,26 +6,23 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
 
-use super::{Args, shown, text};
-use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::survey::Survey;
 
 /// A person sees a change within this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 const CTRL_C: u8 = 3;
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+/// Looks again and again, until the user leaves; without a terminal the hint names the command.
+pub(crate) fn run(command: &str, look: impl Fn() -> Result<String, Failure>) -> Result<Exit, Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::new(Exit::Usage, "--watch needs a terminal")
-            .hint("without one: rekindle status --json, as often as you like"));
+            .hint(format!("without one: rekindle {command} --json, as often as you like")));
     }
     let screen = Screen::open().map_err(lost)?;
     let mut drawn = None;
     loop {
-        let survey = Survey::take(context)?;
-        let lines = text(context, &survey, &shown(context, &survey, args)?, args);
+        let lines = look()?;
         let size = tcgetwinsize(io::stdout()).ok();
         let now = Some((lines.clone(), size.map(|size| (size.ws_col, size.ws_row))));
         if drawn != now {
