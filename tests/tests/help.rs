@@ -44,6 +44,8 @@ fn help_of_the_program() {
       undo         Take the last repair back; what was said since stays
       save         Save every tmux session, window and pane, with the conversations
                    in them
+      restore      Bring back saved tmux sessions, each agent with its own
+                   conversation
       saves        List saves of tmux, look into them, compare them, take them
                    elsewhere
       vault        The mirror of every conversation: bring it up to date, look into

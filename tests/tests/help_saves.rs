@@ -162,3 +162,31 @@ fn help_of_saves_import() {
     What is imported is a guess: it is offered, and nothing of it starts by itself.
     "#);
 }
+
+#[test]
+fn help_of_restore() {
+    insta::assert_snapshot!(help(&["restore"]), @r#"
+    Bring back saved tmux sessions, each agent with its own conversation
+
+    Usage: rekindle restore [OPTIONS] [SAVE]
+
+    Arguments:
+      [SAVE]  Which save: its id or name; the current one by default
+
+    Options:
+          --only <PANE>       Only panes whose `session:window.pane` begins with this
+          --dry-run           Say what would be done, and do nothing
+          --yes               Do not ask
+          --max-parallel <N>  Agents that start at once
+          --json              Print one JSON object
+      -h, --help              Print help
+
+    Examples:
+      rekindle restore --dry-run
+      rekindle restore --yes
+
+    Sessions that are there stay as they are: running it again does nothing. An
+    agent comes back only into its own conversation, and says so itself; everything
+    else is explained.
+    "#);
+}

@@ -28,6 +28,34 @@ fn send(mut command: Command, what: &'static str, deadline: Duration) -> Result<
     }
 }
 
+/// How often a server that is just going away is asked again, and how long between.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs a command that starts the server where there is none. One that has just ended for want of sessions still holds its
+/// socket for a moment: whoever meets it is sent away before anything is done.
+fn send_starting(
+    make: impl Fn() -> Command,
+    what: &'static str,
+    deadline: Duration,
+) -> Result<String, StartError> {
+    let mut tries = 0;
+    loop {
+        match send(make(), what, deadline) {
+            Err(error) if error.why.contains("server exited") && tries < TRIES => {
+                tries += 1;
+                pause();
+            }
+            answer => return answer,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a poll interval: nothing tells when a socket is free")]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}
+
 /// A tmux command that may start the server: without what an agent sets for its children, and outside of any other server.
 fn starting(socket: &Path, unset: &[&str]) -> Command {
     let mut command = tmux(socket);
@@ -39,19 +67,25 @@ fn starting(socket: &Path, unset: &[&str]) -> Command {
 
 /// Where the server counts from; it is started for the question if it does not run.
 pub fn base(socket: &Path, unset: &[&str], deadline: Duration) -> Result<Base, StartError> {
-    let mut command = starting(socket, unset);
-    command.args(["start-server", ";", "show-options", "-gv", "base-index", ";"]);
-    command.args(["show-options", "-gwv", "pane-base-index"]);
-    let answer = send(command, "ask tmux where it counts from", deadline)?;
+    let ask = || {
+        let mut command = starting(socket, unset);
+        command.args(["start-server", ";", "show-options", "-gv", "base-index", ";"]);
+        command.args(["show-options", "-gwv", "pane-base-index"]);
+        command
+    };
+    let answer = send_starting(ask, "ask tmux where it counts from", deadline)?;
     let mut numbers = answer.lines().map(|line| line.trim().parse().unwrap_or_default());
     Ok(Base { window: numbers.next().unwrap_or_default(), pane: numbers.next().unwrap_or_default() })
 }
 
 /// Runs a file of commands, starting the server where there is none.
 pub fn source(socket: &Path, file: &Path, unset: &[&str], deadline: Duration) -> Result<(), StartError> {
-    let mut command = starting(socket, unset);
-    command.args(["start-server", ";", "source-file"]).arg(file);
-    send(command, "make the sessions", deadline).map(drop)
+    let source = || {
+        let mut command = starting(socket, unset);
+        command.args(["start-server", ";", "source-file"]).arg(file);
+        command
+    };
+    send_starting(source, "make the sessions", deadline).map(drop)
 }
 
 /// The ids of panes by their mark.

@@ -115,12 +115,12 @@ impl Actor<'_> {
         let mut done = Vec::new();
         let mut ids = Vec::new();
         if !server.sessions.is_empty() {
-            let base = mux::base(&server.socket, &CHILD_VARIABLES, TMUX_DEADLINE)?;
+            let base = mux::base(&server.socket, CHILD_VARIABLES, TMUX_DEADLINE)?;
             let script = mux::script(&server.sessions, base);
             let file = self.state.cache().join("restore.tmux");
             durable::private_dir(&self.state.cache())?;
             durable::replace(&file, script.as_bytes())?;
-            mux::source(&server.socket, &file, &CHILD_VARIABLES, TMUX_DEADLINE)?;
+            mux::source(&server.socket, &file, CHILD_VARIABLES, TMUX_DEADLINE)?;
             ids = mux::marked(&server.socket, TMUX_DEADLINE)?;
         }
         let id_of =
@@ -136,7 +136,7 @@ impl Actor<'_> {
                     Err(failed) => done.push(failed),
                 }
             }
-            done.extend(started.into_iter().map(|one| self.prove(one)));
+            done.extend(started.iter().map(|one| self.prove(one)));
         }
         Ok(done)
     }
@@ -217,7 +217,7 @@ impl Actor<'_> {
     }
 
     /// Waits for the agent's own word: its SessionStart in this conversation, with the nonce of our launch.
-    fn prove(&self, started: Started<'_>) -> Restored {
+    fn prove(&self, started: &Started<'_>) -> Restored {
         let path = self.spool(&started.session);
         while started.since.elapsed() < PROOF_DEADLINE {
             let heard = spool::read(&path, started.offset).map(|(events, _)| events).unwrap_or_default();

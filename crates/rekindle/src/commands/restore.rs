@@ -18,7 +18,7 @@ use crate::output::{Answer, Out, Table, ask, count};
 /// Bring back saved tmux sessions, each agent with its own conversation
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle restore --dry-run\n  rekindle restore --yes\n\nSessions that are there stay as they are: running it again does nothing. An agent comes\nback only into its own conversation, and says so itself; everything else is explained."
+    after_help = "Examples:\n  rekindle restore --dry-run\n  rekindle restore --yes\n\nSessions that are there stay as they are: running it again does nothing. An\nagent comes back only into its own conversation, and says so itself; everything\nelse is explained."
 )]
 pub(crate) struct Args {
     /// Which save: its id or name; the current one by default
