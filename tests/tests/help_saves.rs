@@ -174,7 +174,8 @@ fn help_of_restore() {
       [SAVE]  Which save: its id or name; the current one by default
 
     Options:
-          --only <PANE>       Only panes whose `session:window.pane` begins with this
+          --only <PANE>       Only panes whose `session:window.pane` begins with
+                              this
           --dry-run           Say what would be done, and do nothing
           --yes               Do not ask
           --max-parallel <N>  Agents that start at once
