@@ -40,6 +40,9 @@ fn after_a_crash(version: &str) {
     let acts: Vec<&Value> = planned["panes"].as_array().unwrap().iter().map(|pane| &pane["act"]).collect();
     assert_eq!(acts, [&json!("resume"), &json!("shell"), &json!("resume")], "{planned}");
 
+    let nobody = lab.home.rekindle(&["restore", "--json"]).unwrap();
+    assert_eq!(nobody.code(), Some(2), "nobody said yes: {}", nobody.words());
+    assert!(!lab.tmux(&["list-sessions"]).unwrap().success(), "and nothing was made");
     let mut command = lab.home.rekindle_command(&["restore", "--yes", "--json"]);
     command.env_clear().envs(lab.env());
     let done = lab::process::run(&mut command, PATIENCE).unwrap();

@@ -13,7 +13,7 @@ use state::lock::Lock;
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Answer, Out, Table, ask, count};
+use crate::output::{Out, Table, count};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
 #[derive(Debug, clap::Args)]
@@ -79,11 +79,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let panes: Vec<Restored> = Vec::new();
         return report(context, &panes, &planned, args.json);
     }
-    if !args.yes && !args.json {
-        show_plan(&planned, false)?;
-        if ask("Restore?") != Answer::Yes {
-            return Err(Failure::new(Exit::Refused, "nothing was restored"));
+    if !args.yes {
+        if !args.json {
+            show_plan(&planned, false)?;
         }
+        super::init::agree(false, "Restore?")?;
     }
     let actor = Actor {
         state,
