@@ -106,13 +106,8 @@ fn follow(version: &str) {
     let forked = id(&forked.unwrap());
     lives_here(&lab, &forked);
     assert_eq!(lab.record(&session).unwrap()["status"], "ended_cleanly");
-    if version == VERSIONS[2] {
-        // It names the new conversation only; where that comes from stands in its transcript.
-        assert_eq!(lab.record(&session).unwrap()["nextId"], Value::Null);
-    } else {
-        assert_eq!(lab.record(&forked).unwrap()["previousIds"], json!([first, session]));
-        assert_eq!(lab.record(&session).unwrap()["nextId"], json!(forked));
-    }
+    assert_eq!(lab.record(&forked).unwrap()["previousIds"], json!([first, session]));
+    assert_eq!(lab.record(&session).unwrap()["nextId"], json!(forked));
 
     lab.type_line(PANE, &format!("/resume {session}")).unwrap();
     let back = lab.record_where("resumed inside", |record| {

@@ -31,6 +31,45 @@ pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>, world: &W
     notes
 }
 
+/// Links forks to where they come from: 2.1.325 names only the new conversation (measured), its arguments name the old one.
+pub(crate) fn origins(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
+    let unlinked = |record: &SessionRecord| {
+        let run = record.runs.iter().find(|run| run.source.as_deref() == Some("fork"))?;
+        let origin = resumed_by(run.argv.as_deref()?)?;
+        let new = origin != record.session_id && !record.previous_ids.contains(&origin);
+        new.then(|| (record.session_id.clone(), origin, run.launched_at))
+    };
+    let forks: Vec<_> = records.values().filter_map(unlinked).collect();
+    let mut notes = Vec::new();
+    for (fork, origin, at) in forks {
+        let mut chain = Vec::new();
+        if let Some(from) = records.get_mut(&origin) {
+            chain.clone_from(&from.previous_ids);
+            if from.status != Status::Active && from.next_id.is_none() {
+                from.next_id = Some(fork.clone());
+            }
+        }
+        chain.push(origin.clone());
+        if let Some(record) = records.get_mut(&fork) {
+            chain.retain(|id| *id != fork && !record.previous_ids.contains(id));
+            record.previous_ids.extend(chain);
+            let entry = note(at, "session_followed", &fork).with("from", origin.as_str());
+            notes.push(mark(entry, format!("fork of {origin}")));
+        }
+    }
+    notes
+}
+
+/// The conversation that arguments resume.
+fn resumed_by(argv: &[String]) -> Option<SessionId> {
+    let pair = argv
+        .windows(2)
+        .find(|pair| matches!(pair[0].as_str(), "--resume" | "-r"))
+        .map(|pair| pair[1].as_str());
+    let joined = || argv.iter().find_map(|word| word.strip_prefix("--resume="));
+    SessionId::new(pair.or_else(joined)?).ok().filter(SessionId::is_uuid)
+}
+
 /// The conversations in which one process was heard.
 struct Way {
     pid: u32,

@@ -197,6 +197,7 @@ impl Settler {
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records, &world));
+        notes.extend(follow::origins(&mut records));
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
