@@ -14,6 +14,7 @@ pub mod believed;
 pub mod cases;
 pub mod conversation;
 pub mod events;
+pub mod help;
 pub mod home;
 pub mod process;
 pub mod recall;

@@ -1,24 +1,10 @@
 //! The help of every command, as people read it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use lab::home::Home;
-
-/// The help in 80 columns; nothing of it may be wider.
-fn help(words: &[&str]) -> String {
-    let home = Home::new().unwrap();
-    let mut command = home.rekindle_command(words);
-    let done =
-        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
-    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
-    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
-    assert!(words.is_empty() || done.stdout.contains("Example"), "{words:?} shows no example");
-    done.stdout
-}
+use lab::help::help;
 
 #[test]
 fn help_of_the_program() {
-    insta::assert_snapshot!(help(&[]), @r#"
+    insta::assert_snapshot!(help(&[]).unwrap(), @r#"
     Coding agents that survive anything
 
     Usage: rekindle [COMMAND]
@@ -69,7 +55,7 @@ fn help_of_the_program() {
 
 #[test]
 fn help_of_up() {
-    insta::assert_snapshot!(help(&["up"]), @r#"
+    insta::assert_snapshot!(help(&["up"]).unwrap(), @r#"
     Bring the vault up to date, check every conversation and say what was found
 
     Usage: rekindle up [OPTIONS]
@@ -86,7 +72,7 @@ fn help_of_up() {
 
 #[test]
 fn help_of_scan() {
-    insta::assert_snapshot!(help(&["scan"]), @r#"
+    insta::assert_snapshot!(help(&["scan"]).unwrap(), @r#"
     Check conversations for damage, without changing anything
 
     Usage: rekindle scan [OPTIONS] [TARGET]
@@ -108,7 +94,7 @@ fn help_of_scan() {
 
 #[test]
 fn help_of_repair() {
-    insta::assert_snapshot!(help(&["repair"]), @r#"
+    insta::assert_snapshot!(help(&["repair"]).unwrap(), @r#"
     Mend damaged conversations; every byte that was there is kept
 
     Usage: rekindle repair [OPTIONS] <TARGET|--all>
@@ -140,7 +126,7 @@ fn help_of_repair() {
 
 #[test]
 fn help_of_branches() {
-    insta::assert_snapshot!(help(&["branches"]), @r#"
+    insta::assert_snapshot!(help(&["branches"]).unwrap(), @r#"
     Draw the branches of a conversation with their last prompts
 
     Usage: rekindle branches [OPTIONS] <TARGET>
@@ -161,7 +147,7 @@ fn help_of_branches() {
 
 #[test]
 fn help_of_show() {
-    insta::assert_snapshot!(help(&["show"]), @r#"
+    insta::assert_snapshot!(help(&["show"]).unwrap(), @r#"
     Read a conversation: who said what, when, with which tool
 
     Usage: rekindle show [OPTIONS] <TARGET>
@@ -183,7 +169,7 @@ fn help_of_show() {
 
 #[test]
 fn help_of_undo() {
-    insta::assert_snapshot!(help(&["undo"]), @r#"
+    insta::assert_snapshot!(help(&["undo"]).unwrap(), @r#"
     Take the last repair back; what was said since stays
 
     Usage: rekindle undo [OPTIONS] [TARGET]
@@ -204,7 +190,7 @@ fn help_of_undo() {
 
 #[test]
 fn help_of_vault() {
-    insta::assert_snapshot!(help(&["vault"]), @r#"
+    insta::assert_snapshot!(help(&["vault"]).unwrap(), @r#"
     The mirror of every conversation: bring it up to date, look into it, take things
     out
 
@@ -231,7 +217,7 @@ fn help_of_vault() {
 
 #[test]
 fn help_of_init() {
-    insta::assert_snapshot!(help(&["init"]), @r#"
+    insta::assert_snapshot!(help(&["init"]).unwrap(), @r#"
     Wire rekindle into your agents and shells, after showing every change
 
     Usage: rekindle init [OPTIONS]
@@ -257,7 +243,7 @@ fn help_of_init() {
 
 #[test]
 fn help_of_doctor() {
-    insta::assert_snapshot!(help(&["doctor"]), @r#"
+    insta::assert_snapshot!(help(&["doctor"]).unwrap(), @r#"
     Check that everything works: what is wrong, why it matters, how to fix it
 
     Usage: rekindle doctor [OPTIONS]
@@ -279,7 +265,7 @@ fn help_of_doctor() {
 
 #[test]
 fn help_of_uninstall() {
-    insta::assert_snapshot!(help(&["uninstall"]), @r#"
+    insta::assert_snapshot!(help(&["uninstall"]).unwrap(), @r#"
     Take out what `init` wired, and remove what rekindle remembers
 
     Usage: rekindle uninstall [OPTIONS]
@@ -304,7 +290,7 @@ fn help_of_uninstall() {
 
 #[test]
 fn help_of_completions() {
-    insta::assert_snapshot!(help(&["completions"]), @r#"
+    insta::assert_snapshot!(help(&["completions"]).unwrap(), @r#"
     Print completions for a shell
 
     Usage: rekindle completions <SHELL>
@@ -322,7 +308,7 @@ fn help_of_completions() {
 
 #[test]
 fn help_of_man() {
-    insta::assert_snapshot!(help(&["man"]), @r#"
+    insta::assert_snapshot!(help(&["man"]).unwrap(), @r#"
     Print the manual page, or write all pages into a directory
 
     Usage: rekindle man [OPTIONS]
@@ -337,7 +323,7 @@ fn help_of_man() {
 
 #[test]
 fn help_of_statusline() {
-    insta::assert_snapshot!(help(&["statusline"]), @r#"
+    insta::assert_snapshot!(help(&["statusline"]).unwrap(), @r#"
     Print the status line of an agent, which says on standard input how it is
 
     Usage: rekindle statusline [OPTIONS]

@@ -1,24 +1,10 @@
 //! The help of the commands that show and name agents, and of those that agents run.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use lab::home::Home;
-
-/// The help in 80 columns; nothing of it may be wider.
-fn help(words: &[&str]) -> String {
-    let home = Home::new().unwrap();
-    let mut command = home.rekindle_command(words);
-    let done =
-        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
-    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
-    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
-    assert!(words.is_empty() || done.stdout.contains("Example"), "{words:?} shows no example");
-    done.stdout
-}
+use lab::help::help;
 
 #[test]
 fn help_of_status() {
-    insta::assert_snapshot!(help(&["status"]), @r#"
+    insta::assert_snapshot!(help(&["status"]).unwrap(), @r#"
     Show every agent: what it is at, where, on what; who needs you first
 
     Usage: rekindle status [OPTIONS] [TARGET]...
@@ -47,7 +33,7 @@ fn help_of_status() {
 
 #[test]
 fn help_of_map() {
-    insta::assert_snapshot!(help(&["map"]), @r#"
+    insta::assert_snapshot!(help(&["map"]).unwrap(), @r#"
     Show which pane has which conversation, and how sure that is
 
     Usage: rekindle map [OPTIONS]
@@ -69,7 +55,7 @@ fn help_of_map() {
 
 #[test]
 fn help_of_explain() {
-    insta::assert_snapshot!(help(&["explain"]), @r#"
+    insta::assert_snapshot!(help(&["explain"]).unwrap(), @r#"
     Say what is believed about an agent, how sure it is, and what speaks for and
     against it
 
@@ -95,7 +81,7 @@ fn help_of_explain() {
 
 #[test]
 fn help_of_name_task_and_note() {
-    insta::assert_snapshot!(help(&["name"]), @r#"
+    insta::assert_snapshot!(help(&["name"]).unwrap(), @r#"
     Give a conversation a name
 
     Usage: rekindle name [OPTIONS] <TARGET> [TEXT]...
@@ -113,7 +99,7 @@ fn help_of_name_task_and_note() {
       rekindle name work:1.0 shop
       rekindle name 1a2b3c4d --clear
     "#);
-    insta::assert_snapshot!(help(&["task"]), @r#"
+    insta::assert_snapshot!(help(&["task"]).unwrap(), @r#"
     Say what a conversation is about
 
     Usage: rekindle task [OPTIONS] <TARGET> [TEXT]...
@@ -131,7 +117,7 @@ fn help_of_name_task_and_note() {
       rekindle task shop "mend the rounding of the cart"
       rekindle task shop --clear
     "#);
-    insta::assert_snapshot!(help(&["note"]), @r#"
+    insta::assert_snapshot!(help(&["note"]).unwrap(), @r#"
     Keep your own words about a conversation, or read them
 
     Usage: rekindle note [OPTIONS] <TARGET> [TEXT]...
@@ -154,7 +140,7 @@ fn help_of_name_task_and_note() {
 
 #[test]
 fn help_of_pause_and_unpause() {
-    insta::assert_snapshot!(help(&["pause"]), @r#"
+    insta::assert_snapshot!(help(&["pause"]).unwrap(), @r#"
     Stop everything automatic until `rekindle unpause`; events are still written
     down
 
@@ -169,7 +155,7 @@ fn help_of_pause_and_unpause() {
       rekindle pause
       rekindle pause --why "moving the disk"
     "#);
-    insta::assert_snapshot!(help(&["unpause"]), @r#"
+    insta::assert_snapshot!(help(&["unpause"]).unwrap(), @r#"
     Go on after a pause, with what was written down meanwhile
 
     Usage: rekindle unpause [OPTIONS]
@@ -184,7 +170,7 @@ fn help_of_pause_and_unpause() {
 
 #[test]
 fn help_of_what_agents_and_timers_run() {
-    insta::assert_snapshot!(help(&["hook"]), @r#"
+    insta::assert_snapshot!(help(&["hook"]).unwrap(), @r#"
     Write down an event of an agent, as it came on standard input, and go
 
     Usage: rekindle hook [EVENT]
@@ -200,7 +186,7 @@ fn help_of_what_agents_and_timers_run() {
     Run by agents. Always succeeds and prints nothing; what went wrong is in the
     log.
     "#);
-    insta::assert_snapshot!(help(&["settle"]), @r#"
+    insta::assert_snapshot!(help(&["settle"]).unwrap(), @r#"
     Fold what hooks left into records, map and journal, and bring the vault up to
     date
 

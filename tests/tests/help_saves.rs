@@ -1,24 +1,10 @@
 //! The help of saving, as people read it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use lab::home::Home;
-
-/// The help in 80 columns; nothing of it may be wider.
-fn help(words: &[&str]) -> String {
-    let home = Home::new().unwrap();
-    let mut command = home.rekindle_command(words);
-    let done =
-        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
-    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
-    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
-    assert!(done.stdout.contains("Example"), "{words:?} shows no example");
-    done.stdout
-}
+use lab::help::help;
 
 #[test]
 fn help_of_save() {
-    insta::assert_snapshot!(help(&["save"]), @r#"
+    insta::assert_snapshot!(help(&["save"]).unwrap(), @r#"
     Save every tmux session, window and pane, with the conversations in them
 
     Usage: rekindle save [OPTIONS]
@@ -43,7 +29,7 @@ fn help_of_save() {
 
 #[test]
 fn help_of_saves() {
-    insta::assert_snapshot!(help(&["saves"]), @r#"
+    insta::assert_snapshot!(help(&["saves"]).unwrap(), @r#"
     List saves of tmux, look into them, compare them, take them elsewhere
 
     Usage: rekindle saves [OPTIONS]
@@ -71,7 +57,7 @@ fn help_of_saves() {
 
 #[test]
 fn help_of_saves_list() {
-    insta::assert_snapshot!(help(&["saves", "list"]), @r#"
+    insta::assert_snapshot!(help(&["saves", "list"]).unwrap(), @r#"
     List every save, the newest first (also what happens without a word)
 
     Usage: rekindle saves list [OPTIONS]
@@ -86,7 +72,7 @@ fn help_of_saves_list() {
 
 #[test]
 fn help_of_saves_show() {
-    insta::assert_snapshot!(help(&["saves", "show"]), @r#"
+    insta::assert_snapshot!(help(&["saves", "show"]).unwrap(), @r#"
     Show the sessions, windows and panes of a save
 
     Usage: rekindle saves show [OPTIONS] [SAVE]
@@ -106,7 +92,7 @@ fn help_of_saves_show() {
 
 #[test]
 fn help_of_saves_diff() {
-    insta::assert_snapshot!(help(&["saves", "diff"]), @r#"
+    insta::assert_snapshot!(help(&["saves", "diff"]).unwrap(), @r#"
     Say in words what changed from one save to another
 
     Usage: rekindle saves diff [OPTIONS] <A> [B]
@@ -125,7 +111,7 @@ fn help_of_saves_diff() {
 
 #[test]
 fn help_of_saves_export() {
-    insta::assert_snapshot!(help(&["saves", "export"]), @r#"
+    insta::assert_snapshot!(help(&["saves", "export"]).unwrap(), @r#"
     Copy a save into a file, its scrollback beside it
 
     Usage: rekindle saves export [OPTIONS] <SAVE> <FILE>
@@ -144,7 +130,7 @@ fn help_of_saves_export() {
 
 #[test]
 fn help_of_saves_import() {
-    insta::assert_snapshot!(help(&["saves", "import"]), @r#"
+    insta::assert_snapshot!(help(&["saves", "import"]).unwrap(), @r#"
     Take a save from a file: an exported one, or one of tmux-resurrect
 
     Usage: rekindle saves import [OPTIONS] <FILE>
@@ -165,7 +151,7 @@ fn help_of_saves_import() {
 
 #[test]
 fn help_of_restore() {
-    insta::assert_snapshot!(help(&["restore"]), @r#"
+    insta::assert_snapshot!(help(&["restore"]).unwrap(), @r#"
     Bring back saved tmux sessions, each agent with its own conversation
 
     Usage: rekindle restore [OPTIONS] [SAVE]

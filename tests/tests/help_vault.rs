@@ -1,24 +1,10 @@
 //! The help of every command of the vault.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use lab::home::Home;
-
-/// The help in 80 columns; nothing of it may be wider.
-fn help(words: &[&str]) -> String {
-    let home = Home::new().unwrap();
-    let mut command = home.rekindle_command(words);
-    let done =
-        lab::process::run(command.arg("--help").env("COLUMNS", "80"), lab::rekindle::DEADLINE).unwrap();
-    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""));
-    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
-    assert!(words.is_empty() || done.stdout.contains("Example"), "{words:?} shows no example");
-    done.stdout
-}
+use lab::help::help;
 
 #[test]
 fn help_of_sync() {
-    insta::assert_snapshot!(help(&["vault", "sync"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "sync"]).unwrap(), @r#"
     Mirror what is new
 
     Usage: rekindle vault sync [OPTIONS]
@@ -35,7 +21,7 @@ fn help_of_sync() {
 
 #[test]
 fn help_of_list() {
-    insta::assert_snapshot!(help(&["vault", "list"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "list"]).unwrap(), @r#"
     List the conversations in it
 
     Usage: rekindle vault list [OPTIONS]
@@ -50,7 +36,7 @@ fn help_of_list() {
 
 #[test]
 fn help_of_verify() {
-    insta::assert_snapshot!(help(&["vault", "verify"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "verify"]).unwrap(), @r#"
     Check every stored bit, and say what a bad one touches
 
     Usage: rekindle vault verify [OPTIONS]
@@ -65,7 +51,7 @@ fn help_of_verify() {
 
 #[test]
 fn help_of_restore() {
-    insta::assert_snapshot!(help(&["vault", "restore"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "restore"]).unwrap(), @r#"
     Put a conversation back byte for byte, keeping what was there
 
     Usage: rekindle vault restore [OPTIONS] <TARGET>
@@ -88,7 +74,7 @@ fn help_of_restore() {
 
 #[test]
 fn help_of_prune() {
-    insta::assert_snapshot!(help(&["vault", "prune"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "prune"]).unwrap(), @r#"
     Let go of what is past its time, by way of a trash that keeps it a week more
 
     Usage: rekindle vault prune [OPTIONS]
@@ -104,7 +90,7 @@ fn help_of_prune() {
 
 #[test]
 fn help_of_forget() {
-    insta::assert_snapshot!(help(&["vault", "forget"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "forget"]).unwrap(), @r#"
     Erase a conversation from the vault for good
 
     Usage: rekindle vault forget [OPTIONS] <TARGET>
@@ -124,7 +110,7 @@ fn help_of_forget() {
 
 #[test]
 fn help_of_status() {
-    insta::assert_snapshot!(help(&["vault", "status"]), @r#"
+    insta::assert_snapshot!(help(&["vault", "status"]).unwrap(), @r#"
     The vault at a glance, and what was lost outside of it
 
     Usage: rekindle vault status [OPTIONS]
