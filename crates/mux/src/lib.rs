@@ -2,6 +2,7 @@
 //!
 //! **Only this crate runs tmux.** A server that does not answer is unknown, which is neither alive nor gone.
 
+mod ask;
 mod build;
 mod deadline;
 mod events;
@@ -17,7 +18,8 @@ mod start;
 mod tag;
 mod version;
 
-pub use build::{Base, MARK, PanePlan, SessionPlan, WindowPlan, script};
+pub use ask::{pane_pid, press, screen, start_command};
+pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, Variables, WindowPlan, script};
 pub use deadline::{Ran, run, run_with};
 pub use events::save_events;
 pub use list::{Listing, list};
@@ -26,6 +28,6 @@ pub use pane::{Pane, PaneRef, Server, ServerId};
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
-pub use start::{StartError, base, marked, respawn, source};
+pub use start::{Respawn, StartError, base, marked, respawn, source};
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

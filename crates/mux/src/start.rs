@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::build::{Base, MARK};
-use crate::deadline::{Ran, run};
+use crate::build::{Base, MARK, quote, set, text, words};
+use crate::deadline::{Ran, run_with};
 use crate::list::tmux;
 
 /// tmux refused, or did not answer.
@@ -16,9 +16,18 @@ pub struct StartError {
     why: String,
 }
 
-fn send(mut command: Command, what: &'static str, deadline: Duration) -> Result<String, StartError> {
+fn send(command: Command, what: &'static str, deadline: Duration) -> Result<String, StartError> {
+    send_with(command, String::new(), what, deadline)
+}
+
+fn send_with(
+    mut command: Command,
+    input: String,
+    what: &'static str,
+    deadline: Duration,
+) -> Result<String, StartError> {
     let error = |why: String| StartError { what, why };
-    match run(&mut command, deadline) {
+    match run_with(&mut command, input.into_bytes(), deadline) {
         Ran::Done(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
@@ -36,12 +45,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// socket for a moment: whoever meets it is sent away before anything is done.
 fn send_starting(
     make: impl Fn() -> Command,
+    input: &str,
     what: &'static str,
     deadline: Duration,
 ) -> Result<String, StartError> {
     let mut tries = 0;
     loop {
-        match send(make(), what, deadline) {
+        match send_with(make(), input.to_owned(), what, deadline) {
             Err(error) if error.why.contains("server exited") && tries < TRIES => {
                 tries += 1;
                 pause();
@@ -73,19 +83,19 @@ pub fn base(socket: &Path, unset: &[&str], deadline: Duration) -> Result<Base, S
         command.args(["show-options", "-gwv", "pane-base-index"]);
         command
     };
-    let answer = send_starting(ask, "ask tmux where it counts from", deadline)?;
+    let answer = send_starting(ask, "", "ask tmux where it counts from", deadline)?;
     let mut numbers = answer.lines().map(|line| line.trim().parse().unwrap_or_default());
     Ok(Base { window: numbers.next().unwrap_or_default(), pane: numbers.next().unwrap_or_default() })
 }
 
-/// Runs a file of commands, starting the server where there is none.
-pub fn source(socket: &Path, file: &Path, unset: &[&str], deadline: Duration) -> Result<(), StartError> {
+/// Runs commands as if they stood in a file, starting the server where there is none.
+pub fn source(socket: &Path, commands: &str, unset: &[&str], deadline: Duration) -> Result<(), StartError> {
     let source = || {
         let mut command = starting(socket, unset);
-        command.args(["start-server", ";", "source-file"]).arg(file);
+        command.args(["start-server", ";", "source-file", "-"]);
         command
     };
-    send_starting(source, "make the sessions", deadline).map(drop)
+    send_starting(source, commands, "make the sessions", deadline).map(drop)
 }
 
 /// The ids of panes by their mark.
@@ -97,26 +107,29 @@ pub fn marked(socket: &Path, deadline: Duration) -> Result<Vec<(String, String)>
     Ok(answer.lines().filter_map(pair).filter(|(mark, _)| !mark.is_empty()).collect())
 }
 
-/// Starts a program as the pane's own command, in place of what runs there. No shell reads its words.
-pub fn respawn(
-    socket: &Path,
-    pane: &str,
-    cwd: &str,
-    variables: &[(String, String)],
-    words: &[String],
-    deadline: Duration,
-) -> Result<(), StartError> {
-    let mut command = tmux(socket);
-    // `#(command)` in a directory's name runs (measured), so every `#` is doubled.
-    command.args(["respawn-pane", "-k", "-t", pane, "-c", &cwd.replace('#', "##")]);
-    for (name, value) in variables {
-        command.arg("-e").arg(format!("{name}={value}"));
-    }
-    // A word that ends in a semicolon would end the command.
-    let safe = |word: &String| match word.strip_suffix(';') {
-        Some(open) => format!("{open}\\;"),
-        None => word.clone(),
+/// A program that takes the place of what runs in a pane, as the pane's own command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Respawn {
+    /// `%4`.
+    pub pane: String,
+    /// Where it starts.
+    pub cwd: String,
+    /// What its environment has besides the server's.
+    pub variables: Vec<(String, String)>,
+    /// The program and its arguments. No shell reads them.
+    pub words: Vec<String>,
+}
+
+/// Starts programs in panes, all by one command. One whose pane has gone does not keep the others from theirs.
+pub fn respawn(socket: &Path, programs: &[Respawn], deadline: Duration) -> Result<(), StartError> {
+    let command = |program: &Respawn| {
+        // `#(command)` in a directory's name runs (measured), so every `#` is doubled.
+        let (pane, cwd) = (quote(&program.pane), text(&program.cwd));
+        let (set, words) = (set(&program.variables), words(&program.words));
+        format!("respawn-pane -k -t {pane} -c {cwd}{set}{words}\n")
     };
-    command.arg("--").args(words.iter().map(safe));
-    send(command, "start the agent", deadline).map(drop)
+    let mut sourced = tmux(socket);
+    sourced.args(["source-file", "-"]);
+    let commands: String = programs.iter().map(command).collect();
+    send_with(sourced, commands, "start the agent", deadline).map(drop)
 }

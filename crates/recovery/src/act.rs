@@ -1,61 +1,26 @@
 //! Doing what a plan says: sessions first, then agents, a few at a time, each proven by its own word.
 
+mod heal;
+mod proof;
+mod start;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agents::SessionId;
-use agents::claude::launch::start_environment;
-use agents::claude::{CHILD_VARIABLES, TranscriptFile};
-use doctor::{Clinic, RepairOptions, RepairStatus, Target};
-use serde::Serialize;
+use agents::claude::CHILD_VARIABLES;
+use doctor::Clinic;
+use jiff::tz::TimeZone;
+use mux::Respawn;
 use state::StateDir;
-use state::durable;
-use state::lock::Lock;
 use state::record::SessionRecord;
-use state::spool;
 
-use crate::decide::Act;
+use crate::outcome::{Outcome, Restored};
 use crate::plan::{PaneStep, Plan, ServerPlan};
-
-/// How a pane ended up: words of the contracts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Its conversation goes on, by the agent's own word.
-    Resumed,
-    /// Its agent runs and has not said a word.
-    Unverified,
-    /// Mended first, then resumed.
-    RepairedResumed,
-    /// Put back from the vault first, then resumed.
-    VaultResumed,
-    /// The user decides.
-    Offered,
-    /// A guard said no.
-    Refused,
-    /// A shell, as it was.
-    Shell,
-    /// It was there.
-    AlreadyThere,
-    /// It could not be done.
-    Failed,
-}
-
-/// What became of a pane.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Restored {
-    /// `session:window.pane`.
-    pub pane: String,
-    /// The conversation.
-    pub session_id: Option<SessionId>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why.
-    pub reason: String,
-    /// How long it took until the agent said its word, in milliseconds.
-    pub verified_ms: Option<u64>,
-}
+use crate::seats::Seat;
+use proof::Judgement;
+use start::Started;
 
 /// What acting needs.
 pub struct Actor<'a> {
@@ -64,46 +29,36 @@ pub struct Actor<'a> {
     /// Transcripts and vault.
     pub clinic: &'a Clinic,
     /// The records, by conversation.
-    pub records: &'a std::collections::BTreeMap<SessionId, SessionRecord>,
+    pub records: &'a BTreeMap<SessionId, SessionRecord>,
     /// How many agents start at once.
     pub max_parallel: usize,
+    /// Show what would be resumed, and wait for the user in each pane.
+    pub lazy: bool,
+    /// Below this much free memory no agent is started.
+    pub least_memory: u64,
+    /// Tell a resumed agent what happened.
+    pub note_on_resume: bool,
+    /// The user's time zone.
+    pub zone: TimeZone,
+    /// This program, which panes run.
+    pub program: PathBuf,
+    /// What this program needs of the environment to find its files again.
+    pub variables: Vec<(String, String)>,
 }
 
-const TMUX_DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(20);
 
-/// From start to its own word an agent took 0.8 to 2.1 s, 7 s once under load (measured); old and large ones longer.
-const PROOF_DEADLINE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
 
-const POLL: Duration = Duration::from_millis(50);
-
-/// Why nothing could be restored on a server.
-#[derive(Debug, thiserror::Error)]
-pub enum ActError {
-    /// tmux refused.
-    #[error(transparent)]
-    Tmux(#[from] mux::StartError),
-    /// The file of commands could not be written.
-    #[error(transparent)]
-    Write(#[from] durable::Error),
-}
-
-/// An agent that was started and has not yet said its word.
-struct Started<'p> {
-    step: &'p PaneStep,
-    session: SessionId,
-    nonce: String,
-    offset: u64,
-    since: Instant,
-    how: Outcome,
-    _lease: Lock,
-}
+/// How long a start waits for memory before its pane waits for its user instead.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(20);
 
 impl Actor<'_> {
     /// Does everything, and says what became of each pane.
     ///
     /// # Errors
     /// The sessions of a server could not be made. Panes are judged one by one.
-    pub fn act(&self, plan: &Plan) -> Result<Vec<Restored>, ActError> {
+    pub fn act(&self, plan: &Plan) -> Result<Vec<Restored>, mux::StartError> {
         let mut done = Vec::new();
         for server in &plan.servers {
             done.extend(self.act_on(server)?);
@@ -111,162 +66,124 @@ impl Actor<'_> {
         Ok(done)
     }
 
-    fn act_on(&self, server: &ServerPlan) -> Result<Vec<Restored>, ActError> {
-        let mut done = Vec::new();
-        let mut ids = Vec::new();
-        if !server.sessions.is_empty() {
-            let base = mux::base(&server.socket, CHILD_VARIABLES, TMUX_DEADLINE)?;
-            let script = mux::script(&server.sessions, base);
-            let file = self.state.cache().join("restore.tmux");
-            durable::private_dir(&self.state.cache())?;
-            durable::replace(&file, script.as_bytes())?;
-            mux::source(&server.socket, &file, CHILD_VARIABLES, TMUX_DEADLINE)?;
-            ids = mux::marked(&server.socket, TMUX_DEADLINE)?;
-        }
-        let id_of =
-            |step: &PaneStep| ids.iter().find(|(mark, _)| *mark == step.mark).map(|(_, id)| id.clone());
-        let (agents, others): (Vec<&PaneStep>, Vec<&PaneStep>) =
-            server.panes.iter().partition(|step| starts(step.decision.act));
-        done.extend(others.into_iter().map(without_agent));
-        for group in agents.chunks(self.max_parallel.max(1)) {
-            let mut started = Vec::new();
-            for step in group {
-                match self.start(&server.socket, step, id_of(step)) {
-                    Ok(one) => started.push(one),
-                    Err(failed) => done.push(failed),
-                }
+    fn act_on(&self, server: &ServerPlan) -> Result<Vec<Restored>, mux::StartError> {
+        let ids = self.make(server)?;
+        let socket = server.socket.as_path();
+        let seated = |step: &PaneStep| match &step.seat {
+            Seat::There { pane, .. } => Some(pane.clone()),
+            _ => ids.get(&step.mark).cloned(),
+        };
+        let (mut done, mut waiting) = (Vec::new(), VecDeque::new());
+        for step in &server.panes {
+            let pane = seated(step);
+            if step.decision.act.starts() && !self.lazy {
+                waiting.push_back((step, pane));
+                continue;
             }
-            done.extend(started.iter().map(|one| self.prove(one)));
+            let mut restored = Restored::without_agent(step);
+            if step.decision.act.starts() {
+                restored.reason = format!("it waits in its pane: {}", step.decision.reason);
+                self.wait_in(socket, step, pane.as_deref(), &step.decision.reason);
+            }
+            done.push(Restored { id: pane, ..restored });
         }
+        done.extend(self.start_all(socket, waiting));
         Ok(done)
     }
 
-    /// Starts the agent of a pane, after whatever its transcript needs.
-    fn start<'p>(
-        &self,
-        socket: &Path,
-        step: &'p PaneStep,
-        pane: Option<String>,
-    ) -> Result<Started<'p>, Restored> {
-        let failed = |why: String| restored(step, Outcome::Failed, why);
-        let session = step.session.clone().ok_or_else(|| failed("no conversation is known".to_owned()))?;
-        let argv = step.argv.as_ref().ok_or_else(|| failed("its arguments are not known".to_owned()))?;
-        let pane = pane.ok_or_else(|| failed("its pane was not made".to_owned()))?;
-        // One writer per conversation, whoever else restores.
-        let lease = Lock::try_alone(&self.state.locks().join(format!("lease-{session}")))
-            .map_err(|error| restored(step, Outcome::Refused, error.to_string()))?;
-        let how = self.heal(&session, step.decision.act).map_err(failed)?;
-        let record = self.records.get(&session);
-        let run = record.and_then(SessionRecord::run);
-        let cwd = record
-            .and_then(|record| record.project_dir.clone())
-            .or_else(|| run.and_then(|run| run.cwd.clone()));
-        let cwd = cwd.ok_or_else(|| failed("its directory is not known".to_owned()))?;
-        let nonce = uuid::Uuid::new_v4().to_string();
-        let recorded = run.map(|run| run.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, |_| true);
-        let offset = std::fs::metadata(self.spool(&session)).map_or(0, |meta| meta.len());
-        mux::respawn(socket, &pane, &cwd.to_string_lossy(), &start.set, &argv.words, TMUX_DEADLINE)
-            .map_err(|error| failed(format!("cannot {error}")))?;
-        Ok(Started { step, session, nonce, offset, since: Instant::now(), how, _lease: lease })
+    /// Makes the sessions, and finds the new panes by their marks.
+    fn make(&self, server: &ServerPlan) -> Result<BTreeMap<String, String>, mux::StartError> {
+        if server.sessions.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let base = mux::base(&server.socket, CHILD_VARIABLES, TMUX_DEADLINE)?;
+        let mut sessions = server.sessions.clone();
+        for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
+            let step = server.panes.iter().find(|step| step.mark == pane.mark && step.session.is_some());
+            let waits = |step: &&PaneStep| step.decision.act.waits();
+            pane.command = step.filter(waits).map(|step| self.waiter(step, "")).unwrap_or_default();
+        }
+        let script = mux::script(&sessions, base, &self.variables);
+        mux::source(&server.socket, &script, CHILD_VARIABLES, TMUX_DEADLINE)?;
+        Ok(mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect())
     }
 
-    fn spool(&self, session: &SessionId) -> PathBuf {
-        spool::path(self.state, session)
+    /// What a pane runs until its agent is started: it says what it waits for.
+    fn waiter(&self, step: &PaneStep, why: &str) -> Vec<String> {
+        let why = if why.is_empty() { &step.decision.reason } else { why };
+        let session = step.session.as_ref().map(ToString::to_string).unwrap_or_default();
+        let mut words = self.words(&["pane", "wait", "--why", &redact::redact(why)]);
+        if step.decision.act.starts() {
+            words.push("--on-focus".to_owned());
+        }
+        words.extend(["--".to_owned(), session]);
+        words
     }
 
-    /// Mends or puts back the transcript first, where the plan says so.
-    fn heal(&self, session: &SessionId, act: Act) -> Result<Outcome, String> {
-        match act {
-            Act::RepairResume => {
-                let file = self.file(session)?;
-                let outcomes =
-                    self.clinic.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
-                match outcomes.into_iter().next() {
-                    Some(Ok(outcome))
-                        if matches!(
-                            outcome.status,
-                            RepairStatus::Repaired | RepairStatus::AlreadyHealthy
-                        ) =>
-                    {
-                        Ok(Outcome::RepairedResumed)
+    /// A command line of this program.
+    fn words(&self, rest: &[&str]) -> Vec<String> {
+        let program = self.program.to_string_lossy().into_owned();
+        std::iter::once(program).chain(rest.iter().map(ToString::to_string)).collect()
+    }
+
+    /// Shows in a pane of ours what it waits for, in place of whatever it shows.
+    fn wait_in(&self, socket: &Path, step: &PaneStep, pane: Option<&str>, why: &str) {
+        let (Some(pane), true) = (pane, step.ours && step.session.is_some()) else { return };
+        if step.seat == Seat::New && why == step.decision.reason {
+            return;
+        }
+        let program = Respawn {
+            pane: pane.to_owned(),
+            cwd: "/".to_owned(),
+            variables: self.variables.clone(),
+            words: self.waiter(step, why),
+        };
+        // Where even that fails, the report says what became of the pane.
+        let _ = mux::respawn(socket, &[program], TMUX_DEADLINE);
+    }
+
+    /// Starts agents, so many at a time, and waits for the word of each.
+    fn start_all(&self, socket: &Path, mut waiting: VecDeque<(&PaneStep, Option<String>)>) -> Vec<Restored> {
+        let (mut done, mut started): (Vec<Restored>, Vec<Started<'_>>) = (Vec::new(), Vec::new());
+        while !waiting.is_empty() || !started.is_empty() {
+            let mut ready = Vec::new();
+            while started.len() + ready.len() < self.max_parallel.max(1) {
+                let Some((step, pane)) = waiting.pop_front() else { break };
+                match self.ready(socket, step, pane.clone(), !started.is_empty() || !ready.is_empty()) {
+                    Ok(one) => ready.push(one),
+                    Err(start::NotReady::Later) => {
+                        waiting.push_front((step, pane));
+                        break;
                     }
-                    Some(Ok(outcome)) => {
-                        Err(outcome.reason.unwrap_or_else(|| "its transcript cannot be mended".to_owned()))
+                    Err(start::NotReady::Never(outcome, why)) => {
+                        self.wait_in(socket, step, pane.as_deref(), &why);
+                        done.push(Restored { id: pane, ..Restored::of(step, outcome, why) });
                     }
-                    Some(Err(error)) => Err(format!("cannot {error}")),
-                    None => Err("its transcript cannot be mended".to_owned()),
                 }
             }
-            Act::VaultResume => match self.clinic.restore(session, None) {
-                Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
-                Ok(Some(Err(refusal))) => Err(refusal.to_string()),
-                Ok(None) => Err("the vault does not have it".to_owned()),
-                Err(error) => Err(format!("cannot {error}")),
-            },
-            _ => Ok(Outcome::Resumed),
-        }
-    }
-
-    fn file(&self, session: &SessionId) -> Result<TranscriptFile, String> {
-        match self.clinic.target(session.as_str()) {
-            Ok(Target::File(file)) => Ok(file),
-            Ok(Target::Gone(_)) => Err("its transcript is gone".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Waits for the agent's own word: its SessionStart in this conversation, with the nonce of our launch.
-    fn prove(&self, started: &Started<'_>) -> Restored {
-        let path = self.spool(&started.session);
-        while started.since.elapsed() < PROOF_DEADLINE {
-            let heard = spool::read(&path, started.offset).map(|(events, _)| events).unwrap_or_default();
-            let ours = heard.iter().any(|read| {
-                let nonce =
-                    |(name, value): &(String, String)| name == "REKINDLE_NONCE" && *value == started.nonce;
-                read.event.event == "SessionStart"
-                    && read.event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
-            });
-            if ours {
-                let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let why = format!(
-                    "its agent says so: SessionStart with our launch's mark; {}",
-                    started.step.decision.reason
-                );
-                return Restored { verified_ms: Some(took), ..restored(started.step, started.how, why) };
+            let (running, failed) = self.launch(socket, ready);
+            started.extend(running);
+            done.extend(failed);
+            let mut still = Vec::new();
+            for mut one in started {
+                match self.judge(socket, &mut one) {
+                    Judgement::Waiting => still.push(one),
+                    Judgement::Done(restored) => {
+                        let back = restored.outcome.is_back() || restored.outcome == Outcome::Unverified;
+                        if !back {
+                            self.wait_in(socket, one.step, Some(&one.pane), &restored.reason);
+                        }
+                        done.push(restored);
+                    }
+                }
             }
-            poll();
+            started = still;
+            if !started.is_empty() {
+                poll();
+            }
         }
-        restored(
-            started.step,
-            Outcome::Unverified,
-            "its agent runs and has said nothing: look at the pane".to_owned(),
-        )
+        done
     }
-}
-
-fn starts(act: Act) -> bool {
-    matches!(act, Act::Resume | Act::Begin | Act::RepairResume | Act::VaultResume)
-}
-
-fn restored(step: &PaneStep, outcome: Outcome, reason: String) -> Restored {
-    Restored {
-        pane: step.reference.clone(),
-        session_id: step.session.clone(),
-        outcome,
-        reason,
-        verified_ms: None,
-    }
-}
-
-fn without_agent(step: &PaneStep) -> Restored {
-    let outcome = match step.decision.act {
-        Act::Nothing => Outcome::AlreadyThere,
-        Act::Offer | Act::Fresh => Outcome::Offered,
-        Act::Refuse => Outcome::Refused,
-        _ => Outcome::Shell,
-    };
-    restored(step, outcome, step.decision.reason.clone())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a poll interval: the agent's word is a line in a file")]

@@ -35,6 +35,8 @@ pub struct Remembered {
     pub trusted: Option<bool>,
     /// Why its arguments cannot be used again; nothing where they can.
     pub argv_refused: Option<String>,
+    /// Why its account has nothing left to work with.
+    pub quota_spent: Option<String>,
 }
 
 /// Who is in a conversation.
@@ -96,6 +98,57 @@ pub enum Act {
     Shell,
     /// Nothing: it is there.
     Nothing,
+}
+
+impl Act {
+    /// Whether an agent is started.
+    pub fn starts(self) -> bool {
+        matches!(self, Act::Resume | Act::Begin | Act::RepairResume | Act::VaultResume | Act::Fresh)
+    }
+
+    /// Whether a pane that was made for it shows what it waits for.
+    pub fn waits(self) -> bool {
+        self.starts() || matches!(self, Act::Offer | Act::Refuse)
+    }
+}
+
+impl Remembered {
+    /// What is known, a sentence each: the evidence of a decision.
+    pub fn says(&self) -> Vec<String> {
+        let grade = match self.grade {
+            Grade::Proven => "proven",
+            Grade::Likely => "likely",
+            Grade::Guess => "guessed",
+        };
+        let status = match (self.status, self.reason.as_deref()) {
+            (Status::Active, _) => "not known to have ended".to_owned(),
+            (Status::EndedCleanly, why) => format!("ended by its user ({})", why.unwrap_or("ended")),
+            (Status::Crashed, why) => format!("crashed ({})", why.unwrap_or("unknown")),
+        };
+        let owner = match &self.owner {
+            OwnerFact::Nobody => "nobody is in it".to_owned(),
+            OwnerFact::Here => "its agent is there".to_owned(),
+            OwnerFact::Elsewhere { whom } => format!("{whom} is in it"),
+            OwnerFact::Unknown { why } => format!("who is in it cannot be told: {why}"),
+        };
+        let transcript = match self.transcript {
+            TranscriptFact::Healthy => "its transcript is whole",
+            TranscriptFact::Corrupted => "its transcript is damaged and can be mended",
+            TranscriptFact::Unrecoverable => "nothing is left in its transcript",
+            TranscriptFact::Missing { in_vault: true } => "its transcript is gone; the vault has it",
+            TranscriptFact::Missing { in_vault: false } => {
+                "its transcript is gone; the vault does not have it"
+            }
+            TranscriptFact::Never => "nothing was ever said in it",
+        };
+        vec![
+            format!("that {} was here is {grade}", self.session.short()),
+            status,
+            owner,
+            transcript.to_owned(),
+            format!("last heard of at {}", self.last_seen.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ]
+    }
 }
 
 /// A decision, and why it was taken.
@@ -174,7 +227,10 @@ fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) 
     if remembered.trusted == Some(false) {
         return Some(decision(Act::Refuse, "its directory is not trusted: that is yours to give"));
     }
-    remembered.argv_refused.as_ref().map(|why| decision(Act::Refuse, why.clone()))
+    if let Some(why) = &remembered.argv_refused {
+        return Some(decision(Act::Refuse, why.clone()));
+    }
+    remembered.quota_spent.as_ref().map(|why| decision(Act::Offer, why.clone()))
 }
 
 #[cfg(test)]
@@ -195,6 +251,7 @@ mod tests {
             directory_there: true,
             trusted: Some(true),
             argv_refused: None,
+            quota_spent: None,
         }
     }
 
@@ -257,6 +314,7 @@ mod tests {
         check(|f| f.directory_there = false, Act::Refuse, "directory is gone");
         check(|f| f.trusted = Some(false), Act::Refuse, "not trusted");
         check(|f| f.trusted = None, Act::Resume, "whole");
+        check(|f| f.quota_spent = Some("99% used".to_owned()), Act::Offer, "99%");
         check(|f| f.argv_refused = Some("--frob is unknown".to_owned()), Act::Refuse, "--frob");
     }
 }

@@ -1,18 +1,20 @@
 //! What is known of a conversation before its pane is decided upon: asked of records, transcripts, vault and machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
-use agents::claude::{Owner, Owners};
+use agents::claude::{Owner, Owners, is_trusted};
 use doctor::{Clinic, Target};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
 use state::record::{Grade, SessionRecord};
+use state::spool;
 use transcript::Status as Scanned;
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact};
+use crate::gates::quota;
 
 /// Where facts come from.
 pub struct Ground<'a> {
@@ -24,6 +26,20 @@ pub struct Ground<'a> {
     pub owners: Owners,
     /// Now.
     pub now: Timestamp,
+    /// The user's home, where the agent's own settings are.
+    pub home: Option<PathBuf>,
+    /// Per cent of a quota at which nothing is left of it.
+    pub quota_spent_at: u32,
+}
+
+/// Everything that is known of a saved pane's conversation.
+pub struct Known {
+    /// What is decided upon.
+    pub facts: Remembered,
+    /// How it would be started.
+    pub argv: Option<Argv>,
+    /// The conversation that a fresh agent would begin, where this one cannot be resumed.
+    pub fresh: Option<SessionId>,
 }
 
 /// Modes that ask nothing come back only from what was recorded here within this time.
@@ -34,17 +50,15 @@ const OLDEST: Version = Version::new(2, 1, 31);
 
 impl Ground<'_> {
     /// What is known of the conversation of a saved pane, and how it would be started.
-    pub fn remember(
-        &self,
-        agent: &saves::Agent,
-        reference: &str,
-        imported: bool,
-    ) -> (Remembered, Option<Argv>) {
+    pub fn remember(&self, agent: &saves::Agent, reference: &str, imported: bool) -> Known {
         let session = &agent.session_id;
         let record = self.settled.records.get(session);
         let (path, transcript) = self.transcript(session, record);
         let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
-        let argv = self.argv(session, record, transcript);
+        let lost =
+            matches!(transcript, TranscriptFact::Missing { in_vault: false } | TranscriptFact::Unrecoverable);
+        let fresh = lost.then(new_session).flatten();
+        let argv = self.argv(fresh.as_ref().unwrap_or(session), record, transcript, fresh.is_some());
         let grade = if imported { Grade::Guess } else { record.map_or(Grade::Guess, |_| agent.grade) };
         let places_agree = record.is_some_and(|record| {
             let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()));
@@ -61,10 +75,35 @@ impl Ground<'_> {
             transcript,
             places_agree,
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
-            trusted: None,
+            trusted: directory.as_deref().and_then(|folder| self.trusted(record, folder)),
             argv_refused: argv.as_ref().err().map(ToString::to_string),
+            quota_spent: self.quota_spent(record),
         };
-        (remembered, argv.ok())
+        Known { facts: remembered, argv: argv.ok(), fresh }
+    }
+
+    fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {
+        let run = record.and_then(SessionRecord::run)?;
+        let settings = match run.env.get("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty()) {
+            Some(config) => Path::new(config).join(".claude.json"),
+            None => self.home.as_deref()?.join(".claude.json"),
+        };
+        is_trusted(&settings, folder)
+    }
+
+    /// By the newest status line of any agent of the same account.
+    fn quota_spent(&self, record: Option<&SessionRecord>) -> Option<String> {
+        let account = record?.config_dir()?;
+        let theirs =
+            self.settled.records.values().filter(|other| other.config_dir().as_ref() == Some(&account));
+        let newest = theirs
+            .filter_map(|other| {
+                let path = self.clinic.state.spool().join(format!("{}.status", other.session_id));
+                Some((std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?, &other.session_id))
+            })
+            .max()?;
+        let status = spool::status(&self.clinic.state, newest.1)?;
+        quota(&serde_json::from_slice(&status).ok()?, self.quota_spent_at, self.now)
     }
 
     fn transcript(
@@ -108,6 +147,7 @@ impl Ground<'_> {
         session: &SessionId,
         record: Option<&SessionRecord>,
         transcript: TranscriptFact,
+        anew: bool,
     ) -> Result<Argv, agents::claude::launch::Refusal> {
         let run = record.and_then(SessionRecord::run);
         let version = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
@@ -117,7 +157,7 @@ impl Ground<'_> {
             recorded_by: &version,
             version: &version,
             session,
-            transcript: if transcript == TranscriptFact::Never {
+            transcript: if anew || transcript == TranscriptFact::Never {
                 Transcript::NotYet
             } else {
                 Transcript::Exists
@@ -125,4 +165,8 @@ impl Ground<'_> {
             bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },
         })
     }
+}
+
+fn new_session() -> Option<SessionId> {
+    SessionId::new(&uuid::Uuid::new_v4().to_string()).ok()
 }

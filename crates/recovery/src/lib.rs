@@ -3,11 +3,24 @@
 //! Deciding and planning are values; only [`Actor`] acts. **A resume counts when the agent itself says so.**
 
 mod act;
+mod brief;
 mod decide;
 mod facts;
+mod gates;
+mod likeness;
+mod live;
+mod outcome;
 mod plan;
+mod seats;
+mod single;
+mod whose;
 
-pub use act::{ActError, Actor, Outcome, Restored};
+pub use act::Actor;
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
-pub use facts::Ground;
-pub use plan::{PaneStep, Plan, ServerPlan, plan};
+pub use facts::{Ground, Known};
+pub use live::{Silent, look};
+pub use outcome::{Outcome, Restored};
+pub use plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed, plan};
+pub use seats::{Live, Occupant, Rung, Seat, mark};
+pub use single::{Destination, bring_back};
+pub use whose::{Whose, ran_agent, whose};

@@ -1,15 +1,20 @@
 //! A restore as a value: which sessions are made, and what becomes of each pane. A dry run prints exactly what a run does.
 
+mod layout;
+mod verdicts;
+
 use std::path::PathBuf;
 
 use agents::SessionId;
 use agents::claude::launch::Argv;
 use jiff::{SignedDuration, Timestamp};
-use mux::{PanePlan, Server, SessionPlan, WindowPlan};
+use mux::SessionPlan;
 use saves::{Save, SavedServer};
+use serde::Serialize;
 
-use crate::decide::{Act, Decision, decide};
+use crate::decide::{Act, Decision};
 use crate::facts::Ground;
+use crate::seats::{Live, Rung, Seat, mark, seats};
 
 /// Everything that a restore does.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +28,7 @@ pub struct Plan {
 pub struct ServerPlan {
     /// Its socket.
     pub socket: PathBuf,
-    /// The sessions to be made: those that are not there.
+    /// The sessions to be made or filled.
     pub sessions: Vec<SessionPlan>,
     /// Every saved pane.
     pub panes: Vec<PaneStep>,
@@ -34,100 +39,75 @@ pub struct ServerPlan {
 pub struct PaneStep {
     /// The mark by which it is found again.
     pub mark: String,
-    /// `session:window.pane` at the time of the save.
+    /// What it was called at the time of the save.
     pub reference: String,
     /// The conversation that was in it.
     pub session: Option<SessionId>,
+    /// Where it is now.
+    pub seat: Seat,
     /// What is done, and why.
     pub decision: Decision,
+    /// What was weighed on the way.
+    pub evidence: Vec<Weighed>,
     /// How its agent is started.
     pub argv: Option<Argv>,
+    /// The new conversation of an agent that begins anew.
+    pub fresh: Option<SessionId>,
+    /// Whether the agent was the pane's own command: then the pane ends with it.
+    pub own_command: bool,
+    /// Whether the pane is ours to show something in: a restore made it, and its user has not used it.
+    pub ours: bool,
+}
+
+/// One thing that was weighed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Weighed {
+    /// By which step the pane or its conversation was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rung: Option<Rung>,
+    /// What it says.
+    pub says: String,
+}
+
+/// What whoever restores wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Now.
+    pub now: Timestamp,
+    /// What was not heard of for longer is offered.
+    pub stale_after: SignedDuration,
+    /// What was closed is made again: the user named it.
+    pub again: bool,
+    /// Nobody asked for it: what its user may have left as it is stays so.
+    pub automatic: bool,
 }
 
 /// Makes the plan for a save.
-pub fn plan(
-    save: &Save,
-    alive: &[Server],
-    ground: &Ground<'_>,
-    stale_after: SignedDuration,
-    now: Timestamp,
-) -> Plan {
-    let server =
-        |saved: &SavedServer| server_plan(saved, save.head.imported, alive, ground, stale_after, now);
+pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
+    let server = |saved: &SavedServer| {
+        let live = alive.iter().find(|live| live.shot.socket == saved.tmux.socket);
+        server_plan(saved, save.head.imported, live, ground, wanted)
+    };
     Plan { servers: save.servers.iter().map(server).collect() }
 }
 
 fn server_plan(
     saved: &SavedServer,
     imported: bool,
-    alive: &[Server],
+    live: Option<&Live>,
     ground: &Ground<'_>,
-    stale_after: SignedDuration,
-    now: Timestamp,
+    wanted: Wanted,
 ) -> ServerPlan {
-    let shot = &saved.tmux;
-    let live = alive.iter().find(|server| server.socket == shot.socket);
-    let there = |name: &str| live.is_some_and(|server| server.panes.iter().any(|pane| pane.session == name));
-    let mut plan = ServerPlan { socket: shot.socket.clone(), sessions: Vec::new(), panes: Vec::new() };
-    let mut made: Vec<&str> = Vec::new();
-    for session in &shot.sessions {
-        let mut windows = Vec::new();
-        for link in &session.windows {
-            let Some(window) = shot.window(&link.window) else { continue };
-            // A window that several sessions share is made once, in the first of them.
-            if made.contains(&window.id.as_str()) {
-                continue;
-            }
-            made.push(&window.id);
-            let mut panes = Vec::new();
-            for pane in &window.panes {
-                let reference = format!("{}:{}.{}", session.name, link.index, pane.index);
-                let agent = saved.agents.iter().find(|agent| agent.pane == pane.id);
-                let mark = format!("{}-{}", shot.pid, pane.id.trim_start_matches('%'));
-                let (decision, argv) = match agent {
-                    _ if there(&session.name) => {
-                        (Decision { act: Act::Nothing, reason: "its session is there".to_owned() }, None)
-                    }
-                    None => (Decision { act: Act::Shell, reason: "no agent was in it".to_owned() }, None),
-                    Some(agent) => {
-                        let named = shot.reference(&pane.id).map(|r| r.to_string());
-                        let (facts, argv) =
-                            ground.remember(agent, named.as_deref().unwrap_or(&reference), imported);
-                        (decide(&facts, now, stale_after), argv)
-                    }
-                };
-                let session_id = agent.map(|agent| agent.session_id.clone());
-                plan.panes.push(PaneStep {
-                    mark: mark.clone(),
-                    reference,
-                    session: session_id,
-                    decision,
-                    argv,
-                });
-                panes.push(PanePlan {
-                    cwd: pane.cwd.clone(),
-                    title: pane.title.clone(),
-                    active: pane.active,
-                    mark,
-                });
-            }
-            windows.push(WindowPlan {
-                index: link.index,
-                name: window.name.clone(),
-                renames_itself: window.automatic_rename,
-                layout: window.layout.clone(),
-                width: window.width,
-                height: window.height,
-                active: link.active,
-                zoomed: window.zoomed,
-                panes,
-            });
-        }
-        if !there(&session.name) && !windows.is_empty() {
-            plan.sessions.push(SessionPlan { name: session.name.clone(), windows });
-        }
-    }
-    plan
+    let seats = seats(saved, live, wanted.again);
+    let judge = verdicts::Judge { saved, imported, live, ground, wanted };
+    let panes: Vec<PaneStep> = saved
+        .tmux
+        .panes()
+        .map(|pane| judge.step(pane, seats.get(&pane.id).cloned().unwrap_or(Seat::New)))
+        .collect();
+    let step = |id: &str| panes.iter().find(|step| step.mark == mark(&saved.tmux, id));
+    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), step);
+    ServerPlan { socket: saved.tmux.socket.clone(), sessions, panes }
 }
 
 impl Plan {
@@ -136,8 +116,17 @@ impl Plan {
         self.servers.iter().flat_map(|server| &server.panes)
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there is nothing to make and nobody to start.
     pub fn is_empty(&self) -> bool {
-        self.servers.iter().all(|server| server.sessions.is_empty())
+        let starts = |step: &PaneStep| step.decision.act.starts();
+        self.servers.iter().all(|server| server.sessions.is_empty()) && !self.panes().any(starts)
+    }
+
+    /// The panes that concern anybody: those to be made or started, and those whose agents are missing.
+    pub fn concerned(&self) -> impl Iterator<Item = &PaneStep> {
+        self.panes().filter(|step| {
+            let made = step.seat == Seat::New;
+            made || !matches!(step.decision.act, Act::Nothing | Act::Shell)
+        })
     }
 }

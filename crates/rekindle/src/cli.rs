@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, hook, init, man, map, name, note, pause, repair, restore, save,
-    saves, scan, settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, hook, init, man, map, name, note, pane, pause, repair, restore,
+    save, saves, scan, settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Hook(hook::Args),
     #[command(hide = true)]
     Settle(settle::Args),
+    #[command(hide = true)]
+    Pane(pane::Args),
     #[command(hide = true)]
     Statusline(statusline::Args),
     Completions(completions::Args),

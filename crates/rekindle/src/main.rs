@@ -6,6 +6,8 @@ mod context;
 mod exit;
 mod hot;
 mod output;
+mod pane;
+mod restoring;
 mod survey;
 mod watch;
 

@@ -138,6 +138,10 @@ impl StateDir {
     pub fn status_cache(&self, session: &SessionId) -> PathBuf {
         self.cache().join("statusline").join(format!("{session}.json"))
     }
+    /// What agents that are just being started are told.
+    pub fn launches(&self) -> PathBuf {
+        self.cache().join("launch")
+    }
     /// How far the last settle came; written at the end of each.
     pub fn settled(&self) -> PathBuf {
         self.cache().join("settled.json")

@@ -154,6 +154,11 @@ pub fn copy_exact(source: &Path, target: &Path) -> Result<u64, Error> {
     Ok(copied)
 }
 
+/// Makes a folder as its user would, and those above it.
+pub fn users_dir(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(at("make", path))
+}
+
 /// Makes a folder and those above it, 0700 where they are new.
 pub fn private_dir(path: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("make", path))

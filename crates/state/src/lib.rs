@@ -7,6 +7,7 @@ mod dir;
 pub mod durable;
 pub mod file_cache;
 pub mod journal;
+pub mod launch;
 pub mod lock;
 pub mod pause;
 pub mod record;

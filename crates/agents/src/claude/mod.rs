@@ -10,6 +10,7 @@ mod owner;
 mod places;
 pub mod process;
 pub mod registry;
+mod trust;
 pub mod versions;
 mod walk;
 
@@ -18,4 +19,5 @@ pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners};
 pub use places::{ConfigDir, config_dirs, slug};
+pub use trust::is_trusted;
 pub use walk::{Kind, Root, Source, Trouble, TroubleKind, Walk, walk};

@@ -10,6 +10,7 @@ pub(crate) mod man;
 pub(crate) mod map;
 pub(crate) mod name;
 pub(crate) mod note;
+pub(crate) mod pane;
 pub(crate) mod pause;
 pub(crate) mod repair;
 pub(crate) mod restore;
@@ -63,6 +64,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Restore(args) => restore::run(&Context::load()?, &args),
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
+        Command::Pane(args) => pane::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
 }

@@ -1,19 +1,16 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use agents::claude::Owners;
-use jiff::{SignedDuration, Timestamp};
-use recovery::{Act, Actor, Ground, Outcome, Plan, Restored, plan};
+use jiff::Timestamp;
+use recovery::{Act, Outcome, Plan, Restored, plan};
 use saves::Save;
 use serde_json::json;
 use state::durable;
 use state::journal::{Entry, Journal};
-use state::lock::Lock;
 
-use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, Table, count};
+use crate::restoring::{self, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
 #[derive(Debug, clap::Args)]
@@ -33,6 +30,9 @@ pub(crate) struct Args {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// Let each pane show what it will resume, and resume it when it is looked at
+    #[arg(long)]
+    lazy: bool,
     /// Agents that start at once
     #[arg(long, value_name = "N")]
     max_parallel: Option<usize>,
@@ -41,43 +41,21 @@ pub(crate) struct Args {
     json: bool,
 }
 
-const TMUX_DEADLINE: Duration = Duration::from_secs(5);
-
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let state = &context.clinic.state;
-    durable::private_dir(&state.locks())?;
-    // However many triggers there are, it happens once: who comes second finds everything there.
-    let _alone = Lock::acquire(&state::saves::restore_lock(state, None), PATIENCE)?;
-    let settler = context.settler()?;
-    let settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let _alone = restoring::alone(context)?;
+    let settled = restoring::settled(context)?;
     let save = chosen(context, args.save.as_deref())?;
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
-    let mut alive = Vec::new();
-    for socket in &sockets {
-        match mux::list(socket, TMUX_DEADLINE) {
-            mux::Listing::Alive(server) => alive.push(server),
-            mux::Listing::Gone => {}
-            mux::Listing::Unknown { why } => {
-                return Err(Failure::new(Exit::Refused, format!("{}: {why}", socket.display()))
-                    .hint("nothing is restored where it cannot be told what is there"));
-            }
-        }
-    }
-    let ground = Ground {
-        clinic: &context.clinic,
-        settled: &settled,
-        owners: Owners::look(&context.clinic.configs),
-        now: Timestamp::now(),
-    };
-    let stale = SignedDuration::try_from(context.config.restore.stale_after).unwrap_or(SignedDuration::MAX);
-    let mut planned = plan(&save, &alive, &ground, stale, Timestamp::now());
+    let alive = restoring::look(&sockets, &settled)?;
+    let ground = restoring::ground(context, &settled);
+    let again = args.save.is_some() || !args.only.is_empty();
+    let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, false));
     narrow(&mut planned, &args.only);
     if args.dry_run {
         return show_plan(&planned, args.json);
     }
     if planned.is_empty() {
-        let panes: Vec<Restored> = Vec::new();
-        return report(context, &panes, &planned, args.json);
+        return report(context, &[], &planned, args.json);
     }
     if !args.yes {
         if !args.json {
@@ -85,13 +63,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         super::init::agree(false, "Restore?")?;
     }
-    let actor = Actor {
-        state,
-        clinic: &context.clinic,
-        records: &settled.records,
-        max_parallel: args.max_parallel.unwrap_or(context.config.restore.max_parallel as usize),
-    };
-    let panes = actor.act(&planned)?;
+    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy };
+    let panes = restoring::act(context, &settled, &planned, manner)?;
     report(context, &panes, &planned, args.json)
 }
 
@@ -135,7 +108,7 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
     let mut out = Out::new();
     if as_json {
         let panes: Vec<_> = planned
-            .panes()
+            .concerned()
             .map(|pane| {
                 json!({"pane": pane.reference, "sessionId": pane.session, "act": pane.decision.act,
                     "reason": pane.decision.reason, "argv": pane.argv.as_ref().map(|argv| &argv.words)})
@@ -145,7 +118,7 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
         return out.finish();
     }
     let mut table = Table::new(&["pane", "session", "what", "why"]);
-    for pane in planned.panes() {
+    for pane in planned.concerned() {
         let session = pane.session.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
         table.row(&[
             pane.reference.clone(),
@@ -164,7 +137,8 @@ fn word(act: Act) -> &'static str {
         Act::Begin => "begin",
         Act::RepairResume => "repair and resume",
         Act::VaultResume => "put back and resume",
-        Act::Fresh | Act::Offer => "offer",
+        Act::Fresh => "begin anew",
+        Act::Offer => "offer",
         Act::Refuse => "refuse",
         Act::Shell => "shell",
         Act::Nothing => "nothing",
@@ -172,12 +146,9 @@ fn word(act: Act) -> &'static str {
 }
 
 fn report(context: &Context, panes: &[Restored], planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
-    let resumed = |outcome: Outcome| {
-        matches!(outcome, Outcome::Resumed | Outcome::RepairedResumed | Outcome::VaultResumed)
-    };
     let total =
         planned.panes().filter(|pane| pane.session.is_some() && pane.decision.act != Act::Nothing).count();
-    let restored = panes.iter().filter(|pane| resumed(pane.outcome)).count();
+    let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let failed = panes.iter().any(|pane| matches!(pane.outcome, Outcome::Failed | Outcome::Unverified));
     let now = Timestamp::now();
     let value = json!({"restoreId": now.strftime("%Y%m%dT%H%M%SZ").to_string(), "panes": panes,

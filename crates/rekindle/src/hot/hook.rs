@@ -1,15 +1,18 @@
 //! `rekindle hook EVENT`: writes down what an agent says about itself, and goes.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agents::SessionId;
 use agents::claude::chain::{Arguments, chain};
+use agents::claude::launch::NONCE;
 use agents::claude::{launch_variables, process};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use state::durable::Sync;
+use state::launch::Launch as Start;
 use state::spool::{self, Event, LARGEST_INPUT, Launch};
 use state::{StateDir, StateDirError};
 
@@ -34,8 +37,14 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     }
     let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
     let state = StateDir::open(&places.state);
-    if let Err(why) = keep(&places, state.as_ref(), asked, &bytes) {
-        places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?")));
+    match keep(&places, state.as_ref(), asked, &bytes) {
+        Ok(None) => {}
+        Ok(Some(started)) => {
+            if let Ok(state) = &state {
+                tell(state, &started);
+            }
+        }
+        Err(why) => places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?"))),
     }
     if let Ok(state) = &state
         && let Err(error) = super::start_settle(state)
@@ -45,12 +54,26 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Tells an agent that a restore has started what it has to know. Written before settling begins: after that nothing is
+/// printed.
+fn tell(state: &StateDir, session: &SessionId) {
+    let Some(nonce) = std::env::var_os(NONCE) else { return };
+    let launch = nonce.to_str().and_then(|nonce| Start::of(state, nonce));
+    let Some(text) = launch.and_then(|launch| launch.take(session)) else { return };
+    let output = serde_json::json!({
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
+    });
+    // An agent that does not listen is none the worse for it.
+    let _ = writeln!(std::io::stdout(), "{output}");
+}
+
+/// Keeps the event, and says which conversation has begun with it.
 fn keep(
     places: &Places,
     state: Result<&StateDir, &StateDirError>,
     asked: Option<&str>,
     bytes: &[u8],
-) -> Result<(), String> {
+) -> Result<Option<SessionId>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "what came is no text".to_owned())?;
     let named: Named<'_> =
         serde_json::from_str(text).map_err(|error| format!("what came is no event: {error}"))?;
@@ -74,7 +97,7 @@ fn keep(
     let sync = if matters { Sync::Yes } else { Sync::No };
     let why = match state {
         Ok(state) => match spool::append(&state.spool(), &session, &event, sync) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(first.then_some(session)),
             Err(error) => format!("cannot {error}: {}", error.source),
         },
         // Somebody else's state is none of our business, and nothing of ours would ever settle it.

@@ -1,0 +1,53 @@
+//! What a transcript needs before it is resumed.
+
+use agents::SessionId;
+use agents::claude::TranscriptFile;
+use doctor::{RepairOptions, RepairStatus, Target};
+
+use super::Actor;
+use crate::decide::Act;
+use crate::outcome::Outcome;
+
+impl Actor<'_> {
+    /// Mends or puts back the transcript first, where the plan says so.
+    pub(super) fn heal(&self, session: &SessionId, act: Act) -> Result<Outcome, String> {
+        match act {
+            Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
+            Act::VaultResume => match self.clinic.restore(session, None) {
+                Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
+                Ok(Some(Err(refusal))) => Err(refusal.to_string()),
+                Ok(None) => Err("the vault does not have it".to_owned()),
+                Err(error) => Err(format!("cannot {error}")),
+            },
+            Act::Fresh => Ok(Outcome::FreshWithContext),
+            _ => Ok(Outcome::Resumed),
+        }
+    }
+
+    fn mend(&self, session: &SessionId) -> Result<(), String> {
+        let file = self.file(session)?;
+        let outcomes = self.clinic.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
+        match outcomes.into_iter().next() {
+            Some(Ok(outcome)) => match outcome.status {
+                RepairStatus::Repaired | RepairStatus::AlreadyHealthy => Ok(()),
+                _ => Err(outcome.reason.unwrap_or_else(|| "its transcript cannot be mended".to_owned())),
+            },
+            Some(Err(error)) => Err(format!("cannot {error}")),
+            None => Err("its transcript cannot be mended".to_owned()),
+        }
+    }
+
+    fn file(&self, session: &SessionId) -> Result<TranscriptFile, String> {
+        match self.clinic.target(session.as_str()) {
+            Ok(Target::File(file)) => Ok(file),
+            Ok(Target::Gone(_)) => Err("its transcript is gone".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// How many rows of a conversation its agent reads back; nothing where there is no transcript.
+    pub(super) fn remembered(&self, session: &SessionId) -> Option<u64> {
+        let target = self.clinic.target(session.as_str()).ok()?;
+        Some(self.clinic.scan_one(&target).ok()?.chain_depth)
+    }
+}

@@ -1,0 +1,149 @@
+//! Proof of a start: the agent's own word, else its registry, else nothing. Then the conversation is counted.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agents::claude::launch::{Answer, NONCE, recognise};
+use agents::claude::process::Processes;
+use agents::claude::registry;
+use state::launch::Ended;
+use state::spool;
+
+use super::start::Started;
+use super::{Actor, TMUX_DEADLINE};
+use crate::outcome::{Outcome, Restored};
+
+/// What can be said of a start by now.
+pub(super) enum Judgement {
+    /// Nothing yet.
+    Waiting,
+    /// What became of it.
+    Done(Restored),
+}
+
+/// From start to its own word an agent took 0.8 to 2.1 s, 7 s once under load (measured); old and large ones longer.
+const PROOF_DEADLINE: Duration = Duration::from_secs(60);
+
+/// An agent that says nothing for so long may have its hooks turned off, or ask something.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How often a silent agent is looked at.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Actor<'_> {
+    /// Looks once whether an agent has said its word.
+    pub(super) fn judge(&self, socket: &Path, started: &mut Started<'_>) -> Judgement {
+        let judged = self.look(socket, started);
+        if let Judgement::Done(_) = judged {
+            started.launch.forget();
+        }
+        judged
+    }
+
+    fn look(&self, socket: &Path, started: &mut Started<'_>) -> Judgement {
+        if self.has_spoken(started) {
+            return Judgement::Done(self.proven(started, "SessionStart with the mark of this launch"));
+        }
+        let done = |started: &Started<'_>, outcome, why: String| {
+            let id = Some(started.pane.clone());
+            Judgement::Done(Restored { id, ..Restored::of(started.step, outcome, why) })
+        };
+        if let Some(ended) = started.launch.ended() {
+            let how = match ended {
+                Ended::Code(code) => format!("with code {code}"),
+                Ended::Signal(signal) => format!("by signal {signal}"),
+                Ended::NotStarted => "before it began: the program cannot be started".to_owned(),
+            };
+            let said = last_words(socket, &started.pane);
+            return done(started, Outcome::Failed, format!("its agent ended {how}{said}"));
+        }
+        if started.since.elapsed() < SILENCE || started.looked.elapsed() < PAUSE {
+            return Judgement::Waiting;
+        }
+        started.looked = Instant::now();
+        if self.is_registered(socket, started) {
+            return Judgement::Done(self.proven(started, "the agent's own registry"));
+        }
+        let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
+        if let Some(step) = Answer::toward(&screen) {
+            let key = match step {
+                Answer::Up => "Up",
+                Answer::Down => "Down",
+                Answer::Enter => "Enter",
+            };
+            // A key that did not arrive is pressed again at the next look.
+            let _ = mux::press(socket, &started.pane, key, TMUX_DEADLINE);
+            return Judgement::Waiting;
+        }
+        if recognise(&screen).is_some() {
+            let why = "its agent asks its user something first: answer it in the pane".to_owned();
+            return done(started, Outcome::Unverified, why);
+        }
+        if started.since.elapsed() > PROOF_DEADLINE {
+            let why = "its agent runs and has said nothing: look at the pane".to_owned();
+            return done(started, Outcome::Unverified, why);
+        }
+        Judgement::Waiting
+    }
+
+    /// Whether SessionStart came from this conversation with the nonce of our launch.
+    fn has_spoken(&self, started: &Started<'_>) -> bool {
+        let path = spool::path(self.state, &started.session);
+        if std::fs::metadata(&path).map_or(0, |meta| meta.len()) <= started.offset {
+            return false;
+        }
+        let heard = spool::read(&path, started.offset).map(|(events, _)| events).unwrap_or_default();
+        let nonce = |(name, value): &(String, String)| name == NONCE && *value == started.nonce;
+        heard.iter().any(|read| {
+            read.event.event == "SessionStart"
+                && read.event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
+        })
+    }
+
+    /// Whether a live process below the pane's own names this conversation in the agent's registry: hooks can be off.
+    fn is_registered(&self, socket: &Path, started: &Started<'_>) -> bool {
+        let processes = Processes::look();
+        let Some(own) = mux::pane_pid(socket, &started.pane, TMUX_DEADLINE) else { return false };
+        let below = |pid: u32| {
+            let parent = |pid: &u32| processes.get(*pid).map(|process| process.parent);
+            // The table is not of one moment, so a chain could in theory close.
+            std::iter::successors(Some(pid), parent).take(64).any(|above| above == own)
+        };
+        let entries = self.clinic.configs.iter().filter_map(|config| registry::read(config).ok()).flatten();
+        entries
+            .filter(|entry| entry.session == started.session.as_str())
+            .any(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))
+    }
+
+    /// The agent is there. What it remembers is counted: a resume has emptied transcripts before (cc#79298).
+    fn proven(&self, started: &Started<'_>, by: &str) -> Restored {
+        let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut outcome = started.how;
+        let mut why = format!("its agent says so: {by}; {}", started.step.decision.reason);
+        if let Some(before) = started.remembered {
+            let after = self.remembered(&started.session).unwrap_or_default();
+            if after < before {
+                outcome = Outcome::Unverified;
+                why = format!(
+                    "its agent is there, and reads back {after} rows where it read {before}: \
+                     rekindle vault restore {} puts them back",
+                    started.session.short()
+                );
+            }
+        }
+        Restored {
+            verified_ms: Some(took),
+            id: Some(started.pane.clone()),
+            session_id: Some(started.session.clone()),
+            ..Restored::of(started.step, outcome, why)
+        }
+    }
+}
+
+/// What a pane says about a failure, for a message.
+fn last_words(socket: &Path, pane: &str) -> String {
+    let screen = mux::screen(socket, pane, TMUX_DEADLINE).unwrap_or_default();
+    let told = |line: &&str| line.contains("rror") || line.contains("No conversation");
+    let said = screen.lines().map(str::trim).find(told);
+    said.map(|line| format!(": {}", redact::redact(line))).unwrap_or_default()
+}

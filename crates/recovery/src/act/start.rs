@@ -1,0 +1,152 @@
+//! Starting an agent: its lease, its transcript, its words and variables, what it is told.
+
+use std::path::Path;
+use std::time::Instant;
+
+use agents::SessionId;
+use agents::claude::launch::start_environment;
+use mux::Respawn;
+use state::launch::Launch;
+use state::lock::Lock;
+use state::record::SessionRecord;
+use state::spool;
+
+use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
+use crate::brief;
+use crate::decide::Act;
+use crate::gates;
+use crate::outcome::{Outcome, Restored};
+use crate::plan::PaneStep;
+
+/// An agent that was started and has not yet said its word.
+pub(super) struct Started<'p> {
+    pub(super) step: &'p PaneStep,
+    pub(super) pane: String,
+    /// The conversation that it is to be in: a fresh agent has a new one.
+    pub(super) session: SessionId,
+    pub(super) nonce: String,
+    pub(super) launch: Launch,
+    /// How much of its spool is older than this start.
+    pub(super) offset: u64,
+    pub(super) since: Instant,
+    /// When its screen was last looked at.
+    pub(super) looked: Instant,
+    pub(super) how: Outcome,
+    /// Rows of the conversation before the start.
+    pub(super) remembered: Option<u64>,
+    program: Respawn,
+    _lease: Lock,
+}
+
+/// Why an agent is not started now.
+pub(super) enum NotReady {
+    /// There is not enough memory while others start.
+    Later,
+    /// It is not started at all.
+    Never(Outcome, String),
+}
+
+impl Actor<'_> {
+    /// Everything that an agent's start needs, and nothing is started yet.
+    pub(super) fn ready<'p>(
+        &self,
+        socket: &Path,
+        step: &'p PaneStep,
+        pane: Option<String>,
+        others: bool,
+    ) -> Result<Started<'p>, NotReady> {
+        let failed = |why: String| NotReady::Never(Outcome::Failed, why);
+        let old = step.session.clone().ok_or_else(|| failed("no conversation is known".to_owned()))?;
+        let pane = pane.ok_or_else(|| failed("its pane was not made".to_owned()))?;
+        if let Some(why) = gates::memory(self.least_memory, MEMORY_PATIENCE, others) {
+            return Err(if others { NotReady::Later } else { NotReady::Never(Outcome::Offered, why) });
+        }
+        let argv = step.argv.as_ref().ok_or_else(|| failed("its arguments are not known".to_owned()))?;
+        // One writer per conversation, whoever else restores.
+        let lease = Lock::try_alone(&self.state.locks().join(format!("lease-{old}")))
+            .map_err(|error| NotReady::Never(Outcome::Refused, format!("cannot {error}")))?;
+        let how = self.heal(&old, step.decision.act).map_err(failed)?;
+        let session = step.fresh.clone().unwrap_or_else(|| old.clone());
+        let record = self.records.get(&old);
+        let run = record.and_then(SessionRecord::run);
+        let cwd = record
+            .and_then(|record| record.project_dir.clone())
+            .or_else(|| run.and_then(|run| run.cwd.clone()));
+        let cwd = cwd.ok_or_else(|| failed("its directory is not known".to_owned()))?;
+        let nonce = uuid::Uuid::new_v4().to_string();
+        let launch =
+            Launch::of(self.state, &nonce).ok_or_else(|| failed("no launch has this mark".to_owned()))?;
+        let told = match step.decision.act {
+            Act::Fresh => Some(brief::context(self.state, &old, record, &self.zone)),
+            Act::Begin => None,
+            _ if self.note_on_resume => record.map(|record| brief::note(record, how, &self.zone)),
+            _ => None,
+        };
+        launch.prepare(&session, told.as_deref()).map_err(|error| failed(format!("cannot {error}")))?;
+        let recorded = run.map(|run| run.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, |_| true);
+        let words = self.keeper(&argv.words, &nonce, step.own_command);
+        let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
+        let remembered = (session == old).then(|| self.remembered(&session)).flatten();
+        let mut variables = self.variables.clone();
+        variables.extend(start.set);
+        let cwd = cwd.to_string_lossy().into_owned();
+        let program = Respawn { pane: pane.clone(), cwd, variables, words };
+        let now = Instant::now();
+        Ok(Started {
+            step,
+            pane,
+            session,
+            nonce,
+            launch,
+            offset,
+            since: now,
+            looked: now,
+            how,
+            remembered,
+            program,
+            _lease: lease,
+        })
+    }
+
+    /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.
+    fn keeper(&self, words: &[String], nonce: &str, own_command: bool) -> Vec<String> {
+        let mut kept = self.words(&["pane", "run", "--launch", nonce]);
+        if own_command {
+            kept.push("--then-close".to_owned());
+        }
+        kept.push("--".to_owned());
+        kept.extend(words.iter().cloned());
+        kept
+    }
+
+    /// Starts all that are ready by one command.
+    pub(super) fn launch<'p>(
+        &self,
+        socket: &Path,
+        ready: Vec<Started<'p>>,
+    ) -> (Vec<Started<'p>>, Vec<Restored>) {
+        if ready.is_empty() {
+            return (ready, Vec::new());
+        }
+        let programs: Vec<Respawn> = ready.iter().map(|one| one.program.clone()).collect();
+        let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
+        if let [only] = ready.as_slice() {
+            only.launch.forget();
+            return (Vec::new(), vec![Restored::of(only.step, Outcome::Failed, format!("cannot {error}"))]);
+        }
+        // One of them failed: each for itself, so that only that one does. Those that run are not started again.
+        let (mut running, mut failed) = (Vec::new(), Vec::new());
+        for one in ready {
+            let runs = mux::start_command(socket, &one.pane, TMUX_DEADLINE);
+            if runs.is_some_and(|command| command.contains(&one.nonce)) {
+                running.push(one);
+            } else {
+                let (ran, not) = self.launch(socket, vec![one]);
+                running.extend(ran);
+                failed.extend(not);
+            }
+        }
+        (running, failed)
+    }
+}

@@ -1,0 +1,88 @@
+//! What there is now on the servers of a save: panes, marks, and what runs in each pane.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mux::{PaneShot, Shooting, Shot};
+use settle::{Settled, owners};
+use state::record::SessionRecord;
+
+use crate::seats::{Live, Occupant};
+
+/// A server that may live, and of which nothing can be told.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {why}", socket.display())]
+pub struct Silent {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Why not.
+    pub why: String,
+}
+
+/// What a pane's own command is called that waits for its agent.
+pub(crate) const OWN_PROGRAM: &str = "rekindle";
+
+/// Looks at the servers on these sockets; those that are gone are left out.
+///
+/// # Errors
+/// One of them may live and does not answer: nothing is restored where it cannot be told what is there.
+pub fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled, deadline: Duration) -> Result<Vec<Live>, Silent> {
+    let mut alive = Vec::new();
+    for socket in sockets {
+        let silent = |why: String| Silent { socket: socket.clone(), why };
+        match mux::shoot(socket, deadline) {
+            Shooting::Gone => {}
+            Shooting::Unknown { why } => return Err(silent(why)),
+            Shooting::Taken(shot) => {
+                let marks = mux::marked(socket, deadline)
+                    .map_err(|error| silent(error.to_string()))?
+                    .into_iter()
+                    .collect();
+                let occupants = occupants(&shot, settled);
+                alive.push(Live { shot: *shot, marks, occupants });
+            }
+        }
+    }
+    Ok(alive)
+}
+
+fn occupants(shot: &Shot, settled: &Settled) -> BTreeMap<String, Occupant> {
+    let owners = owners(settled.records.values(), &settled.world);
+    let owner_of = |pane: &PaneShot| {
+        owners.values().copied().find(|record| {
+            record.place.as_ref().is_some_and(|place| {
+                (place.server, place.started, &place.pane) == (shot.pid, shot.start_time, &pane.id)
+            })
+        })
+    };
+    shot.panes().map(|pane| (pane.id.clone(), occupant(pane, owner_of(pane), settled))).collect()
+}
+
+fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -> Occupant {
+    if let Some(record) = owner {
+        let said = record.transcript_path.as_deref().is_some_and(Path::exists);
+        let empty = record.last_prompt.is_none() && !said;
+        return Occupant::Agent { session: Some(record.session_id.clone()), empty };
+    }
+    let Some(processes) = &settled.world.processes else {
+        return Occupant::Program { name: "something that cannot be looked at".to_owned() };
+    };
+    if processes.values().any(|process| process.agent && process.tty.as_deref() == Some(&pane.tty)) {
+        // Nobody knows what was said to an agent that is on no record.
+        return Occupant::Agent { session: None, empty: false };
+    }
+    let children = processes.values().any(|process| process.parent == pane.pid);
+    match pane.command.as_str() {
+        _ if pane.dead => Occupant::Shell,
+        OWN_PROGRAM if !children => Occupant::Waiting,
+        name if is_shell(name) && !children => Occupant::Shell,
+        name => Occupant::Program { name: name.to_owned() },
+    }
+}
+
+fn is_shell(name: &str) -> bool {
+    let name = name.trim_start_matches('-');
+    ["sh", "bash", "zsh", "fish", "dash", "ksh", "mksh", "tcsh", "csh", "nu", "elvish", "xonsh"]
+        .contains(&name)
+}

@@ -1,0 +1,83 @@
+//! How panes ended up: words of the contracts.
+
+use agents::SessionId;
+use serde::Serialize;
+
+use crate::decide::Act;
+use crate::plan::PaneStep;
+
+/// How a pane ended up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Its conversation goes on, by the agent's own word.
+    Resumed,
+    /// Its agent runs and has not said a word.
+    Unverified,
+    /// Mended first, then resumed.
+    RepairedResumed,
+    /// Put back from the vault first, then resumed.
+    VaultResumed,
+    /// A new agent that was told what was going on.
+    FreshWithContext,
+    /// The user decides.
+    Offered,
+    /// A guard said no.
+    Refused,
+    /// A shell, as it was.
+    Shell,
+    /// It was there.
+    AlreadyThere,
+    /// It could not be done.
+    Failed,
+}
+
+impl Outcome {
+    /// Whether an agent is back at work.
+    pub fn is_back(self) -> bool {
+        use Outcome::{FreshWithContext, RepairedResumed, Resumed, VaultResumed};
+        matches!(self, Resumed | RepairedResumed | VaultResumed | FreshWithContext)
+    }
+}
+
+/// What became of a pane.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Restored {
+    /// `session:window.pane`.
+    pub pane: String,
+    /// The conversation.
+    pub session_id: Option<SessionId>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why.
+    pub reason: String,
+    /// How long it took until the agent said its word, in milliseconds.
+    pub verified_ms: Option<u64>,
+    /// The pane it is in now: `%4`.
+    pub id: Option<String>,
+}
+
+impl Restored {
+    pub(crate) fn of(step: &PaneStep, outcome: Outcome, reason: impl Into<String>) -> Restored {
+        Restored {
+            pane: step.reference.clone(),
+            session_id: step.session.clone(),
+            outcome,
+            reason: reason.into(),
+            verified_ms: None,
+            id: None,
+        }
+    }
+
+    /// What becomes of a pane for which no agent is started.
+    pub(crate) fn without_agent(step: &PaneStep) -> Restored {
+        let outcome = match step.decision.act {
+            Act::Nothing => Outcome::AlreadyThere,
+            Act::Refuse => Outcome::Refused,
+            Act::Shell => Outcome::Shell,
+            _ => Outcome::Offered,
+        };
+        Restored::of(step, outcome, step.decision.reason.clone())
+    }
+}

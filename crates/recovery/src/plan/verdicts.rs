@@ -1,0 +1,142 @@
+//! The decision about each pane, from where it is, what runs there now, and what is known of its conversation.
+
+use std::collections::BTreeSet;
+
+use agents::SessionId;
+use mux::PaneShot;
+use saves::{Agent, SavedServer};
+use state::record::Grade;
+
+use super::{PaneStep, Wanted, Weighed};
+use crate::decide::{Act, Decision, decide};
+use crate::facts::Ground;
+use crate::seats::{Live, Occupant, Rung, Seat, mark};
+use crate::whose::{Whose, ran_agent, whose};
+
+/// What is needed to decide.
+pub(super) struct Judge<'a> {
+    pub(super) saved: &'a SavedServer,
+    pub(super) imported: bool,
+    pub(super) live: Option<&'a Live>,
+    pub(super) ground: &'a Ground<'a>,
+    pub(super) wanted: Wanted,
+}
+
+fn decision(act: Act, reason: impl Into<String>) -> Decision {
+    Decision { act, reason: reason.into() }
+}
+
+impl Judge<'_> {
+    /// Decides about one pane.
+    pub(super) fn step(&self, pane: &PaneShot, seat: Seat) -> PaneStep {
+        let shot = &self.saved.tmux;
+        let mark = mark(shot, &pane.id);
+        let reference = shot.reference(&pane.id).map(|reference| reference.to_string()).unwrap_or_default();
+        let marked = self.live.is_some_and(|live| live.marks.contains_key(&mark));
+        let mut step = PaneStep {
+            mark,
+            reference,
+            session: None,
+            ours: seat == Seat::New || marked || self.occupant(&seat) == Some(&Occupant::Waiting),
+            seat,
+            decision: decision(Act::Shell, "no agent was in it"),
+            evidence: Vec::new(),
+            argv: None,
+            fresh: None,
+            own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
+        };
+        if let Seat::There { pane, rung } = &step.seat {
+            let says = format!("{pane} is this pane: {}", words(*rung));
+            step.evidence.push(Weighed { rung: Some(*rung), says });
+        }
+        let named = self.saved.agents.iter().find(|agent| agent.pane == pane.id).cloned();
+        match named.or_else(|| self.found(pane, &mut step)) {
+            Some(agent) => self.judge(&agent, &mut step),
+            None if step.seat != Seat::New && step.decision.act == Act::Shell => {
+                step.decision = decision(Act::Nothing, "it is there, and no agent was in it");
+            }
+            None => {}
+        }
+        if step.seat == Seat::Closed {
+            step.decision = decision(Act::Nothing, "it was closed while its server lived on");
+        }
+        step
+    }
+
+    fn occupant(&self, seat: &Seat) -> Option<&Occupant> {
+        match seat {
+            Seat::There { pane, .. } => self.live?.occupants.get(pane),
+            _ => None,
+        }
+    }
+
+    /// The conversation of a pane of which the save knows only that an agent ran there.
+    fn found(&self, pane: &PaneShot, step: &mut PaneStep) -> Option<Agent> {
+        if !ran_agent(pane) {
+            return None;
+        }
+        let claimed: BTreeSet<SessionId> =
+            self.saved.agents.iter().map(|agent| agent.session_id.clone()).collect();
+        match whose(&step.reference, pane, &self.ground.settled.records, &claimed) {
+            Whose::Found { session, grade, rung } => {
+                let says = format!("{} was here: {}", session.short(), words(rung));
+                step.evidence.push(Weighed { rung: Some(rung), says });
+                let grade = if self.imported { Grade::Guess } else { grade };
+                let cwd = Some(pane.cwd.clone().into());
+                let pane = pane.id.clone();
+                Some(Agent { pane, session_id: session, grade, argv_known: false, cwd, config_dir: None })
+            }
+            Whose::Choice(sessions) => {
+                let ids: Vec<&str> = sessions.iter().map(SessionId::short).collect();
+                let reason = format!("an agent ran here; its conversation may be {}", ids.join(" or "));
+                step.decision = decision(Act::Offer, reason);
+                None
+            }
+            Whose::Nobody => {
+                step.decision =
+                    decision(Act::Shell, "an agent ran here, and no conversation is known to be its own");
+                None
+            }
+        }
+    }
+
+    fn judge(&self, agent: &Agent, step: &mut PaneStep) {
+        let known = self.ground.remember(agent, &step.reference, self.imported);
+        let facts = known.facts;
+        let session = &agent.session_id;
+        step.session = Some(session.clone());
+        (step.argv, step.fresh) = (known.argv, known.fresh);
+        step.evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
+        let same_life = self.live.is_some_and(|live| live.shot.id() == self.saved.tmux.id());
+        step.decision = match (&step.seat, self.occupant(&step.seat)) {
+            (_, Some(Occupant::Agent { session: Some(here), .. })) if here == session => {
+                decision(Act::Nothing, "its agent is there")
+            }
+            (_, Some(Occupant::Agent { empty: false, .. })) => decision(
+                Act::Refuse,
+                format!("another agent is in its pane: rekindle recover {} finds another", session.short()),
+            ),
+            (_, Some(Occupant::Program { name })) => {
+                decision(Act::Refuse, format!("its pane runs {name}, which is not ended for it"))
+            }
+            (Seat::Choice { candidates }, _) => {
+                let reason = format!("it may have been in {}: nothing says which", candidates.join(" or "));
+                decision(Act::Offer, reason)
+            }
+            (_, Some(Occupant::Shell)) if same_life && self.wanted.automatic && !step.ours => decision(
+                Act::Nothing,
+                format!("its agent ended here: rekindle recover {} brings it back", session.short()),
+            ),
+            _ => decide(&facts, self.wanted.now, self.wanted.stale_after),
+        };
+    }
+}
+
+fn words(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Identity => "it says so itself",
+        Rung::PaneRef => "same session, window and number, same directory",
+        Rung::Cwd => "the only one in its directory",
+        Rung::Task => "of several in its directory the one with this title",
+    }
+}

@@ -1,0 +1,157 @@
+use mux::{Link, Session, Window};
+use saves::Agent;
+use state::record::Grade;
+
+use super::*;
+
+/// A server with one session, `work`, and one window of these panes: id, directory, title.
+fn shot(pid: u32, panes: &[(&str, &str, &str)]) -> Shot {
+    let pane = |(index, (id, cwd, title)): (usize, &(&str, &str, &str))| PaneShot {
+        id: (*id).to_owned(),
+        index: index as u32,
+        cwd: (*cwd).to_owned(),
+        title: (*title).to_owned(),
+        ..PaneShot::default()
+    };
+    let window = Window {
+        id: "@0".to_owned(),
+        name: "w".to_owned(),
+        layout: String::new(),
+        zoomed: false,
+        width: 80,
+        height: 24,
+        automatic_rename: true,
+        panes: panes.iter().enumerate().map(pane).collect(),
+    };
+    let link = Link { index: 0, window: "@0".to_owned(), active: true, last: false };
+    let session = Session {
+        id: "$0".to_owned(),
+        name: "work".to_owned(),
+        group: None,
+        path: String::new(),
+        attached: 0,
+        windows: vec![link],
+    };
+    Shot {
+        socket: "/tmp/tmux-0/default".into(),
+        pid,
+        start_time: i64::from(pid),
+        version: "3.3a".to_owned(),
+        sessions: vec![session],
+        windows: vec![window],
+    }
+}
+
+fn id(text: &str) -> SessionId {
+    SessionId::new(text).unwrap()
+}
+
+/// A save of life 1 in which these panes had agents.
+fn saved(panes: &[(&str, &str, &str)], agents: &[(&str, &str)]) -> SavedServer {
+    let agent = |(pane, session): &(&str, &str)| Agent {
+        pane: (*pane).to_owned(),
+        session_id: id(session),
+        grade: Grade::Proven,
+        argv_known: true,
+        cwd: None,
+        config_dir: None,
+    };
+    SavedServer { tmux: shot(1, panes), agents: agents.iter().map(agent).collect() }
+}
+
+/// Life 2, with a shell in every pane.
+fn live(panes: &[(&str, &str, &str)]) -> Live {
+    let occupants = panes.iter().map(|(id, ..)| ((*id).to_owned(), Occupant::Shell)).collect();
+    Live { shot: shot(2, panes), marks: BTreeMap::new(), occupants }
+}
+
+fn there(pane: &str, rung: Rung) -> Seat {
+    Seat::There { pane: pane.to_owned(), rung }
+}
+
+#[test]
+fn without_a_server_everything_is_made() {
+    let found = seats(&saved(&[("%0", "/a", "")], &[]), None, false);
+    assert_eq!(found["%0"], Seat::New);
+}
+
+#[test]
+fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
+    let old = saved(&[("%0", "/a", ""), ("%1", "/b", "")], &[]);
+    let mut now = live(&[("%9", "/b", ""), ("%0", "/elsewhere", "")]);
+    now.shot.pid = 1;
+    now.shot.start_time = 1;
+    let found = seats(&old, Some(&now), false);
+    assert_eq!((&found["%0"], &found["%1"]), (&there("%0", Rung::Identity), &Seat::Closed));
+    assert_eq!(seats(&old, Some(&now), true)["%1"], Seat::New);
+}
+
+/// What stands at the old place is another one's: the pane itself says whose it is.
+#[test]
+fn identity_stands_above_the_place() {
+    let old = saved(&[("%0", "/a", ""), ("%1", "/a", "")], &[("%0", "s0"), ("%1", "s1")]);
+    let mut now = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
+    now.marks.insert(mark(&old.tmux, "%1"), "%5".to_owned());
+    now.marks.insert(mark(&old.tmux, "%0"), "%6".to_owned());
+    let found = seats(&old, Some(&now), false);
+    assert_eq!((&found["%0"], &found["%1"]), (&there("%6", Rung::Identity), &there("%5", Rung::Identity)));
+
+    let mut tagged = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
+    tagged.shot.windows[0].panes[0].tag = Some("s1".to_owned());
+    let found = seats(&old, Some(&tagged), false);
+    assert_eq!(found["%1"], there("%5", Rung::Identity));
+}
+
+/// No pane says who it is; in the same directory are two, and the place tells which.
+#[test]
+fn the_place_stands_above_the_directory() {
+    let old = saved(&[("%0", "/a", ""), ("%1", "/a", "")], &[("%1", "s1")]);
+    let found = seats(&old, Some(&live(&[("%5", "/a", ""), ("%6", "/a", "")])), false);
+    assert_eq!(found["%1"], there("%6", Rung::PaneRef));
+}
+
+/// The layout changed: at the old place is another directory, and the only one in its own is elsewhere.
+#[test]
+fn the_directory_is_right_where_the_place_is_not() {
+    let old = saved(&[("%0", "/a", ""), ("%1", "/b", "")], &[("%1", "s1")]);
+    let found = seats(&old, Some(&live(&[("%5", "/b", ""), ("%6", "/a", "")])), false);
+    assert_eq!(found["%1"], there("%5", Rung::Cwd));
+}
+
+/// The place is wrong and two are in the directory: the title tells which.
+#[test]
+fn the_title_is_right_where_the_directory_has_two() {
+    let old = saved(&[("%0", "/x", ""), ("%1", "/b", "fix the login")], &[("%1", "s1")]);
+    let now = live(&[("%5", "/b", "write notes"), ("%6", "/y", ""), ("%7", "/b", "fix the login now")]);
+    assert_eq!(seats(&old, Some(&now), false)["%1"], there("%7", Rung::Task));
+}
+
+/// Nothing tells which: the user does.
+#[test]
+fn the_choice_is_the_users_where_titles_say_nothing() {
+    let old = saved(&[("%0", "/x", ""), ("%1", "/b", "host")], &[("%1", "s1")]);
+    let now = live(&[("%5", "/b", "host"), ("%6", "/y", ""), ("%7", "/b", "host")]);
+    let candidates = vec!["%5".to_owned(), "%7".to_owned()];
+    assert_eq!(seats(&old, Some(&now), false)["%1"], Seat::Choice { candidates });
+}
+
+/// Two agents of one directory and one pane in it: neither takes what may be the other's.
+#[test]
+fn two_do_not_race_for_one_pane() {
+    let old = saved(&[("%0", "/x", ""), ("%1", "/b", "t"), ("%2", "/b", "t")], &[("%1", "s1"), ("%2", "s2")]);
+    let found = seats(&old, Some(&live(&[("%5", "/b", "t")])), false);
+    assert!(matches!(found["%1"], Seat::Choice { .. }) && matches!(found["%2"], Seat::Choice { .. }));
+}
+
+#[test]
+fn a_pane_in_use_is_nobodys_seat() {
+    let old = saved(&[("%0", "/a", "")], &[("%0", "s0")]);
+    let check = |occupant: Occupant, seat: &Seat| {
+        let mut now = live(&[("%5", "/a", "")]);
+        now.occupants.insert("%5".to_owned(), occupant);
+        assert_eq!(seats(&old, Some(&now), false)["%0"], *seat);
+    };
+    check(Occupant::Program { name: "vim".to_owned() }, &Seat::New);
+    check(Occupant::Agent { session: Some(id("x")), empty: false }, &Seat::New);
+    check(Occupant::Agent { session: Some(id("x")), empty: true }, &there("%5", Rung::PaneRef));
+}

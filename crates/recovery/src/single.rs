@@ -1,0 +1,129 @@
+//! One conversation, brought back because its user asked for this very one.
+
+use std::path::PathBuf;
+
+use agents::SessionId;
+use jiff::Timestamp;
+use mux::{PanePlan, SessionPlan, WindowPlan};
+use saves::Agent;
+use state::record::{Grade, SessionRecord};
+
+use crate::decide::{Remembered, decide};
+use crate::facts::Ground;
+use crate::plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed};
+use crate::seats::{Rung, Seat};
+
+/// Where it is brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// Into a pane that is there, in place of what runs in it.
+    Pane {
+        /// `%4`.
+        pane: String,
+        /// What it is called.
+        reference: String,
+    },
+    /// Into a window of its own.
+    Window {
+        /// The session.
+        session: String,
+        /// Whether that session is there.
+        there: bool,
+        /// The window's number.
+        index: u32,
+    },
+}
+
+impl Remembered {
+    /// The same, where its user has said that it is this conversation that is wanted, whatever is known of its place and
+    /// age. Who is in it and what is left of it remains what it is; whether its folder is trusted, its user is there to
+    /// say.
+    #[must_use]
+    pub fn wanted_by_its_user(self, now: Timestamp) -> Remembered {
+        Remembered {
+            grade: Grade::Proven,
+            persistent: true,
+            last_seen: now,
+            trusted: None,
+            quota_spent: None,
+            ..self
+        }
+    }
+}
+
+/// The plan that brings one conversation back.
+pub fn bring_back(
+    ground: &Ground<'_>,
+    session: &SessionId,
+    socket: PathBuf,
+    destination: &Destination,
+    wanted: Wanted,
+) -> Plan {
+    let record = ground.settled.records.get(session);
+    let agent = Agent {
+        pane: String::new(),
+        session_id: session.clone(),
+        grade: Grade::Proven,
+        argv_known: record.and_then(SessionRecord::run).is_some_and(|run| run.argv.is_some()),
+        cwd: record.and_then(|record| record.cwd.clone()),
+        config_dir: record.and_then(SessionRecord::config_dir),
+    };
+    let known = ground.remember(&agent, "", false);
+    let facts = known.facts.wanted_by_its_user(wanted.now);
+    let mut evidence = vec![Weighed { rung: None, says: "its user asked for it".to_owned() }];
+    evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
+    let mark = format!("wanted-{session}");
+    let (seat, reference, sessions) = match destination {
+        Destination::Pane { pane, reference } => {
+            let seat = Seat::There { pane: pane.clone(), rung: Rung::Identity };
+            (seat, reference.clone(), Vec::new())
+        }
+        Destination::Window { session: name, there, index } => {
+            let plan = SessionPlan {
+                name: name.clone(),
+                there: *there,
+                windows: vec![window(record, *index, &mark, session)],
+                ..SessionPlan::default()
+            };
+            (Seat::New, format!("{name}:{index}"), vec![plan])
+        }
+    };
+    let step = PaneStep {
+        mark,
+        reference,
+        session: Some(session.clone()),
+        seat,
+        decision: decide(&facts, wanted.now, wanted.stale_after),
+        evidence,
+        argv: known.argv,
+        fresh: known.fresh,
+        own_command: false,
+        ours: true,
+    };
+    Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }] }
+}
+
+/// A size for a window that nobody looks at yet; it follows its clients.
+const SIZE: (u32, u32) = (200, 50);
+
+fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &SessionId) -> WindowPlan {
+    let cwd = record.and_then(|record| record.project_dir.as_ref().or(record.cwd.as_ref()));
+    let pane = PanePlan {
+        cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default(),
+        title: String::new(),
+        active: true,
+        mark: mark.to_owned(),
+        tag: Some(session.to_string()),
+        command: Vec::new(),
+    };
+    WindowPlan {
+        index,
+        name: record.and_then(|record| record.name.clone()).unwrap_or_else(|| session.short().to_owned()),
+        renames_itself: false,
+        layout: String::new(),
+        width: SIZE.0,
+        height: SIZE.1,
+        zoomed: false,
+        panes: vec![pane],
+    }
+}

@@ -1,0 +1,160 @@
+//! Which conversation a pane had, where the save only says that an agent ran there. Pure.
+//!
+//! What comes out of this is never more than likely: pane and directory agree, or it is a guess and the user decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use agents::SessionId;
+use mux::PaneShot;
+use state::record::{Grade, SessionRecord, Status};
+
+use crate::likeness::most_alike;
+use crate::seats::Rung;
+
+/// Whose pane it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// This conversation's.
+    Found {
+        /// Which.
+        session: SessionId,
+        /// How sure that is.
+        grade: Grade,
+        /// By which step.
+        rung: Rung,
+    },
+    /// One of these; nothing says which.
+    Choice(Vec<SessionId>),
+    /// Nobody's that is known: a fresh start.
+    Nobody,
+}
+
+/// Whether a pane ran an agent, by what the save says of its program.
+pub fn ran_agent(pane: &PaneShot) -> bool {
+    let first = pane.start_command.trim_matches('"').split_whitespace().next().unwrap_or_default();
+    let name = |word: &str| Path::new(word).file_name().is_some_and(|name| name == "claude");
+    name(&pane.command) || name(first)
+}
+
+/// Finds the conversation of a pane among those that crashed and that no other pane has.
+pub fn whose(
+    reference: &str,
+    pane: &PaneShot,
+    records: &BTreeMap<SessionId, SessionRecord>,
+    claimed: &BTreeSet<SessionId>,
+) -> Whose {
+    let here: Vec<&SessionRecord> = records
+        .values()
+        .filter(|record| record.status == Status::Crashed && !claimed.contains(&record.session_id))
+        .filter(|record| record.run().is_none_or(|run| !run.is_passing()))
+        .filter(|record| record.cwd.as_deref() == Some(Path::new(&pane.cwd)))
+        .collect();
+    let found = |record: &SessionRecord, grade, rung| Whose::Found {
+        session: record.session_id.clone(),
+        grade,
+        rung,
+    };
+    let place = |record: &SessionRecord| record.place.as_ref().map(|place| place.reference.clone());
+    let mut placed = here.iter().filter(|record| place(record).as_deref() == Some(reference));
+    if let (Some(only), None) = (placed.next(), placed.next()) {
+        return found(only, Grade::Likely, Rung::PaneRef);
+    }
+    match here.as_slice() {
+        [] => Whose::Nobody,
+        [only] => found(only, Grade::Guess, Rung::Cwd),
+        several => {
+            let told: Vec<(&SessionRecord, String)> = several
+                .iter()
+                .map(|record| {
+                    let words = [record.name.as_deref(), record.task.as_deref()];
+                    (*record, words.into_iter().flatten().collect::<Vec<_>>().join(" "))
+                })
+                .collect();
+            let like = told.iter().map(|(record, words)| (*record, words.as_str()));
+            match most_alike(&pane.title, like) {
+                Some(record) => found(record, Grade::Guess, Rung::Task),
+                None => Whose::Choice(several.iter().map(|record| record.session_id.clone()).collect()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use state::record::TmuxPlace;
+
+    use super::*;
+
+    fn record(id: &str, cwd: &str, reference: &str, task: &str) -> SessionRecord {
+        let mut record = SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
+        record.status = Status::Crashed;
+        record.cwd = Some(cwd.into());
+        record.task = Some(task.to_owned());
+        record.place = Some(TmuxPlace {
+            socket: "/s".into(),
+            server: 1,
+            started: 1,
+            pane: "%0".to_owned(),
+            reference: reference.to_owned(),
+        });
+        record
+    }
+
+    fn ask(records: &[SessionRecord], title: &str) -> Whose {
+        let records = records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
+        let pane = PaneShot { cwd: "/a".to_owned(), title: title.to_owned(), ..PaneShot::default() };
+        whose("work:1.0", &pane, &records, &BTreeSet::new())
+    }
+
+    fn found(id: &str, grade: Grade, rung: Rung) -> Whose {
+        Whose::Found { session: SessionId::new(id).unwrap(), grade, rung }
+    }
+
+    #[test]
+    fn the_place_tells_two_of_one_directory_apart() {
+        let records = [record("s1", "/a", "work:1.0", "x"), record("s2", "/a", "work:2.0", "y")];
+        assert_eq!(ask(&records, ""), found("s1", Grade::Likely, Rung::PaneRef));
+    }
+
+    /// Windows were renumbered: at the old place was a conversation of another directory.
+    #[test]
+    fn the_directory_is_right_where_the_place_is_not() {
+        let records = [record("s1", "/b", "work:1.0", "x"), record("s2", "/a", "work:2.0", "y")];
+        assert_eq!(ask(&records, ""), found("s2", Grade::Guess, Rung::Cwd));
+    }
+
+    #[test]
+    fn the_task_is_right_where_the_directory_has_two() {
+        let records =
+            [record("s1", "/a", "work:7.0", "write notes"), record("s2", "/a", "work:8.0", "fix the login")];
+        assert_eq!(ask(&records, "✳ Fix the login"), found("s2", Grade::Guess, Rung::Task));
+    }
+
+    #[test]
+    fn where_tasks_say_nothing_the_user_chooses() {
+        let records = [record("s1", "/a", "work:7.0", "notes"), record("s2", "/a", "work:8.0", "notes")];
+        let both = ["s1", "s2"].map(|id| SessionId::new(id).unwrap()).to_vec();
+        assert_eq!(ask(&records, "notes"), Whose::Choice(both));
+    }
+
+    #[test]
+    fn what_its_user_ended_is_no_choice() {
+        let mut ended = record("s1", "/a", "work:1.0", "notes");
+        ended.status = Status::EndedCleanly;
+        assert_eq!(ask(&[ended], "notes"), Whose::Nobody);
+    }
+
+    #[test]
+    fn an_agents_pane_is_known_by_its_program() {
+        let pane = |command: &str, start: &str| PaneShot {
+            command: command.to_owned(),
+            start_command: start.to_owned(),
+            ..PaneShot::default()
+        };
+        assert!(ran_agent(&pane("claude", "")));
+        assert!(ran_agent(&pane("node", "/usr/bin/claude --resume x")));
+        assert!(!ran_agent(&pane("bash", "")) && !ran_agent(&pane("vim", "vim claude")));
+    }
+}

@@ -1,0 +1,67 @@
+use agents::SessionId;
+use clap::Subcommand;
+use recovery::{Destination, bring_back};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::Out;
+use crate::pane::{run, wait};
+use crate::restoring::{self, Manner};
+
+/// What runs in restored panes
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: rekindle pane wait -- 1a2b3c4d-0000-4000-8000-000000000000\n\nRun by rekindle itself in the panes that it restores."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Run(run::Args),
+    Wait(wait::Args),
+    Start(StartArgs),
+}
+
+/// Bring a conversation back into the pane around
+#[derive(Debug, clap::Args)]
+pub(crate) struct StartArgs {
+    /// The conversation
+    #[arg(value_name = "SESSION", last = true)]
+    session: SessionId,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    match &args.what {
+        What::Run(args) => run::run(args),
+        What::Wait(args) => wait::run(args),
+        What::Start(args) => start(&args.session),
+    }
+}
+
+/// Its user is there and has asked for this conversation.
+fn start(session: &SessionId) -> Result<Exit, Failure> {
+    let around = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let socket = around("TMUX").and_then(|tmux| settle::socket_of(&tmux));
+    let (Some(socket), Some(pane)) = (socket, around("TMUX_PANE")) else {
+        return Err(Failure::new(Exit::Usage, "there is no tmux pane around")
+            .hint("rekindle recover brings a conversation back from anywhere"));
+    };
+    let context = Context::load()?;
+    let _alone = restoring::alone(&context)?;
+    let settled = restoring::settled(&context)?;
+    let ground = restoring::ground(&context, &settled);
+    let destination = Destination::Pane { reference: pane.clone(), pane };
+    let plan = bring_back(&ground, session, socket, &destination, restoring::wanted(&context, true, false));
+    let refused = plan.panes().find(|step| !step.decision.act.starts());
+    if let Some(step) = refused {
+        return Err(Failure::new(Exit::Refused, step.decision.reason.clone()));
+    }
+    let restored = restoring::act(&context, &settled, &plan, Manner::default())?;
+    match restored.iter().find(|one| !one.outcome.is_back()) {
+        Some(failed) => Err(Failure::new(Exit::Failed, failed.reason.clone())),
+        None => Out::new().finish(),
+    }
+}

@@ -1,0 +1,31 @@
+//! What runs in restored panes: an agent with a shell behind it, or a page that says what the pane waits for.
+
+pub(crate) mod run;
+mod terminal;
+pub(crate) mod wait;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use agents::claude::launch::NONCE;
+
+use crate::exit::{Exit, Failure};
+
+/// Becomes the user's shell, as tmux starts one in a new pane.
+fn become_shell(folder: Option<&Path>) -> Result<Exit, Failure> {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    let shell = shell.unwrap_or_else(|| OsString::from("/bin/sh"));
+    let name = Path::new(&shell).file_name().unwrap_or_default();
+    let mut login = OsString::from("-");
+    login.push(name);
+    let mut command = Command::new(&shell);
+    // What belongs to one start must not be inherited by the next agent, which is its user's own.
+    command.arg0(login).env_remove(NONCE);
+    if let Some(folder) = folder.filter(|folder| folder.is_dir()) {
+        command.current_dir(folder);
+    }
+    let error = command.exec();
+    Err(Failure::new(Exit::Failed, format!("cannot start {}: {error}", shell.to_string_lossy())))
+}

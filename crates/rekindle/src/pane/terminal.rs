@@ -1,0 +1,70 @@
+//! The terminal of a pane: whose turn it is, and how it was before.
+
+use std::io::Write;
+
+use rustix::process::Pid;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetpgrp};
+
+/// What full-screen programs turn on and a killed one leaves on: the other screen, mouse, focus and paste reports, the
+/// keyboard protocol, colours; and the cursor it turns off.
+const SANE: &str = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[?25h\x1b[0m";
+
+/// The terminal as it was found.
+pub(super) struct Terminal {
+    before: Option<Termios>,
+}
+
+impl Terminal {
+    pub(super) fn found() -> Terminal {
+        Terminal { before: tcgetattr(std::io::stdin()).ok() }
+    }
+
+    /// Gives the terminal to a process group.
+    pub(super) fn give(&self, group: Pid) {
+        // Without a terminal there is nobody to share it with.
+        let _ = tcsetpgrp(std::io::stdin(), group);
+    }
+
+    /// Takes the terminal back as it was.
+    pub(super) fn take_back(&self) {
+        self.give(rustix::process::getpgrp());
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+
+    /// Turns off what a killed program has left on.
+    pub(super) fn calm(&self) {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(SANE.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Reads keys one by one, without showing them.
+    pub(super) fn raw(&self) {
+        if let Some(mut raw) = self.before.clone() {
+            raw.make_raw();
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &raw);
+        }
+    }
+}
+
+/// Whether signals about a terminal that is somebody else's stop this process.
+#[derive(Clone, Copy)]
+pub(super) enum Background {
+    Stops,
+    GoesOn,
+}
+
+/// Who takes the terminal back from the background would be stopped for it. Not inherited: it must be set after the agent
+/// was started and taken back before a shell is.
+pub(super) fn in_background(what: Background) {
+    let handler = match what {
+        Background::Stops => libc::SIG_DFL,
+        Background::GoesOn => libc::SIG_IGN,
+    };
+    // SAFETY: no handler runs: the signal is ignored or does what it does by default.
+    unsafe {
+        libc::signal(libc::SIGTTOU, handler);
+        libc::signal(libc::SIGTTIN, handler);
+    }
+}

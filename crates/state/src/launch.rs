@@ -1,0 +1,133 @@
+//! What waits for an agent that is just being started: `cache/launch/<nonce>/`, gone when its start is judged.
+//!
+//! The nonce is in the agent's environment, so its children have it too. What is said here is therefore said to one
+//! conversation only, and only once.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use agents::SessionId;
+
+use crate::StateDir;
+use crate::durable;
+
+/// A start that is being waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch(PathBuf);
+
+/// How an agent ended that was still being waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It could not be started at all.
+    NotStarted,
+}
+
+impl Launch {
+    /// The start with this nonce; nothing where the text is none of ours.
+    pub fn of(state: &StateDir, nonce: &str) -> Option<Launch> {
+        let ours = nonce.len() == 36 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        ours.then(|| Launch(state.launches().join(nonce)))
+    }
+
+    fn context(&self, session: &SessionId) -> PathBuf {
+        self.0.join(format!("{session}.txt"))
+    }
+
+    /// Begins to wait, with what the agent is to be told when it says that it is there.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn prepare(&self, session: &SessionId, text: Option<&str>) -> Result<(), durable::Error> {
+        durable::private_dir(&self.0)?;
+        match text {
+            // Nothing depends on it after a power cut: then there is no agent to be told.
+            Some(text) => durable::replace_unsynced(&self.context(session), text.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// What this conversation is to be told; it is told once. **Hot.**
+    pub fn take(&self, session: &SessionId) -> Option<String> {
+        let path = self.context(session);
+        let text = std::fs::read_to_string(&path).ok()?;
+        // Whoever cannot take it away does not say it: it would be said again at every /clear.
+        durable::remove(&path).ok()?;
+        Some(text)
+    }
+
+    /// Notes how the agent ended, where somebody still waits for it.
+    pub fn note_end(&self, how: Ended) {
+        if self.0.is_dir() {
+            let text = match how {
+                Ended::Code(code) => format!("code {code}"),
+                Ended::Signal(signal) => format!("signal {signal}"),
+                Ended::NotStarted => "not started".to_owned(),
+            };
+            // Whoever waits has a deadline of its own.
+            let _ = durable::replace_unsynced(&self.0.join("ended"), text.as_bytes());
+        }
+    }
+
+    /// How the agent ended; nothing while it runs.
+    pub fn ended(&self) -> Option<Ended> {
+        let text = std::fs::read_to_string(self.0.join("ended")).ok()?;
+        match text.split_once(' ') {
+            Some(("code", number)) => Some(Ended::Code(number.parse().ok()?)),
+            Some(("signal", number)) => Some(Ended::Signal(number.parse().ok()?)),
+            _ => Some(Ended::NotStarted),
+        }
+    }
+
+    /// Nobody waits any more.
+    pub fn forget(&self) {
+        // What stays is swept by the next restore.
+        let _ = durable::remove_tree(&self.0);
+    }
+}
+
+/// Takes away what restores that were killed have left.
+pub fn sweep(state: &StateDir, older_than: Duration, now: SystemTime) -> io::Result<()> {
+    let entries = match std::fs::read_dir(state.launches()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries.flatten() {
+        let old = entry
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > older_than));
+        if old {
+            let _ = durable::remove_tree(&entry.path());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_told_once_and_no_other_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let (ours, other) = (SessionId::new("s1").unwrap(), SessionId::new("s2").unwrap());
+        let launch = Launch::of(&state, "01234567-89ab-cdef-0123-456789abcdef").unwrap();
+        launch.note_end(Ended::Code(1));
+        assert_eq!(launch.ended(), None, "nobody waits");
+        launch.prepare(&ours, Some("words")).unwrap();
+        assert_eq!(launch.take(&other), None);
+        assert_eq!(launch.take(&ours).as_deref(), Some("words"));
+        assert_eq!(launch.take(&ours), None);
+        launch.note_end(Ended::Signal(9));
+        assert_eq!(launch.ended(), Some(Ended::Signal(9)));
+        sweep(&state, Duration::ZERO, SystemTime::now() + Duration::from_secs(9)).unwrap();
+        assert_eq!(launch.ended(), None);
+        assert_eq!(Launch::of(&state, "../../../etc"), None);
+    }
+}
