@@ -9,8 +9,8 @@ use crate::tag::TAG;
 pub struct SessionPlan {
     /// Its name.
     pub name: String,
-    /// Whether it is there already: then windows are only added, and what it shows stays.
-    pub there: bool,
+    /// Its id (`$1`) where it is there already: then windows are only added, and what it shows stays.
+    pub there: Option<String>,
     /// The session whose windows it shares, all of them.
     pub shares_with: Option<String>,
     /// Its own windows, by number.
@@ -97,65 +97,149 @@ const ASIDE: u32 = 999_999;
 /// The commands that make these sessions, each after those whose windows it shows.
 pub fn script(sessions: &[SessionPlan], base: Base, variables: &Variables) -> String {
     let mut out = String::new();
-    for session in sessions.iter().filter(|session| session.shares_with.is_none()) {
-        own_windows(&mut out, session, base, variables);
+    let all = Sessions(sessions);
+    let numbered = || sessions.iter().enumerate();
+    for (at, session) in numbered().filter(|(_, session)| session.shares_with.is_none()) {
+        all.own_windows(&mut out, at, session, base, variables);
     }
-    for session in sessions {
-        shared_windows(&mut out, session, base);
+    for (at, session) in numbered().filter(|(_, session)| session.shares_with.is_none()) {
+        all.linked_windows(&mut out, at, session, base);
     }
-    for session in sessions {
-        for index in session.last.iter().chain(&session.shown).filter(|_| !session.there) {
-            line(&mut out, &format!("select-window -t {}", window_of(session, *index)));
-        }
+    // A group is called after its first session, so that must have its name by then.
+    let (early, late): (Vec<_>, Vec<_>) = numbered()
+        .partition(|(_, session)| session.shares_with.as_deref().is_none_or(|host| !is_plain(host)));
+    for (at, session) in &early {
+        all.share_windows(&mut out, *at, session, false);
+    }
+    for (at, session) in early {
+        all.finish(&mut out, at, session);
+    }
+    for (at, session) in late {
+        all.share_windows(&mut out, at, session, true);
+        all.finish(&mut out, at, session);
     }
     out
 }
 
-fn window_of(session: &SessionPlan, index: u32) -> String {
-    quote(&format!("={}:{index}", session.name))
+/// Whether a name is one that tmux takes for a name wherever it stands.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with('$') && !name.contains('\\')
 }
 
-fn own_windows(out: &mut String, session: &SessionPlan, base: Base, variables: &Variables) {
-    for (nth, window) in session.windows.iter().enumerate() {
-        let Some(first) = window.panes.first() else { continue };
-        let (cwd, target) = (text(&first.cwd), window_of(session, window.index));
-        let (set, words) = program(first, variables);
-        if nth == 0 && !session.there {
-            let (name, width, height) = (text(&session.name), window.width, window.height);
-            line(out, &format!("new-session -d -s {name} -x {width} -y {height} -c {cwd}{set}{words}"));
-            if window.index != base.window {
-                line(out, &format!("move-window -s {} -t {target}", window_of(session, base.window)));
+struct Sessions<'a>(&'a [SessionPlan]);
+
+impl Sessions<'_> {
+    /// A new session has a plain name until all is done: `=$1` would mean the session with that id, whatever it is called
+    /// (measured).
+    fn plain(&self, at: usize) -> String {
+        match self.0.get(at).and_then(|session| session.there.as_deref()) {
+            Some(id) => id.to_owned(),
+            None => format!("=rekindle-{at}"),
+        }
+    }
+
+    fn session(&self, at: usize) -> String {
+        quote(&self.plain(at))
+    }
+
+    fn window(&self, at: usize, index: u32) -> String {
+        quote(&format!("{}:{index}", self.plain(at)))
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|session| session.name == name)
+    }
+
+    fn own_windows(
+        &self,
+        out: &mut String,
+        at: usize,
+        session: &SessionPlan,
+        base: Base,
+        variables: &Variables,
+    ) {
+        for (nth, window) in session.windows.iter().enumerate() {
+            let Some(first) = window.panes.first() else { continue };
+            let (cwd, target) = (text(&first.cwd), self.window(at, window.index));
+            let (set, words) = program(first, variables);
+            if nth == 0 && session.there.is_none() {
+                let (width, height) = (window.width, window.height);
+                let made = format!("new-session -d -s rekindle-{at} -x {width} -y {height}");
+                line(out, &format!("{made} -c {cwd}{set}{words}"));
+                if window.index != base.window {
+                    line(out, &format!("move-window -s {} -t {target}", self.window(at, base.window)));
+                }
+            } else {
+                line(out, &format!("new-window -d -t {target} -c {cwd}{set}{words}"));
             }
-        } else {
-            line(out, &format!("new-window -d -t {target} -c {cwd}{set}{words}"));
+            window_commands(out, &target, window, base, variables);
         }
-        window_commands(out, &target, window, base, variables);
+    }
+
+    fn share_windows(&self, out: &mut String, at: usize, session: &SessionPlan, named: bool) {
+        let host = session.shares_with.as_ref().and_then(|name| Some((name, self.position(name)?)));
+        if let (Some((name, other)), None) = (host, &session.there) {
+            let host = if named { quote(&format!("={name}")) } else { self.session(other) };
+            line(out, &format!("new-session -d -s rekindle-{at} -t {host}"));
+        }
+    }
+
+    /// Shows the right window, and gives the session its name.
+    fn finish(&self, out: &mut String, at: usize, session: &SessionPlan) {
+        if session.there.is_some() {
+            return;
+        }
+        for index in session.last.iter().chain(&session.shown) {
+            line(out, &format!("select-window -t {}", self.window(at, *index)));
+        }
+        line(out, &format!("rename-session -t {} {}", self.session(at), text(&unescaped(&session.name))));
+    }
+
+    fn linked_windows(&self, out: &mut String, at: usize, session: &SessionPlan, base: Base) {
+        let only_links = session.windows.is_empty() && session.there.is_none() && !session.links.is_empty();
+        if only_links {
+            line(out, &format!("new-session -d -s rekindle-{at}"));
+            let (first, aside) = (self.window(at, base.window), self.window(at, ASIDE));
+            line(out, &format!("move-window -s {first} -t {aside}"));
+        }
+        for link in &session.links {
+            let Some(other) = self.position(&link.session) else { continue };
+            let (from, to) = (self.window(other, link.from), self.window(at, link.index));
+            line(out, &format!("link-window -d -s {from} -t {to}"));
+        }
+        if only_links {
+            line(out, &format!("kill-window -t {}", self.window(at, ASIDE)));
+        }
     }
 }
 
-fn shared_windows(out: &mut String, session: &SessionPlan, base: Base) {
-    let name = text(&session.name);
-    if let Some(other) = &session.shares_with {
-        if !session.there {
-            line(out, &format!("new-session -d -s {name} -t {}", quote(&format!("={other}"))));
+/// A session's name as it was given: tmux shows `$x`, backslashes and control characters of it as escapes (measured on
+/// 3.3a; names of windows are shown as they are).
+fn unescaped(name: &str) -> String {
+    let mut out = String::new();
+    let mut rest = name.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
         }
-        return;
+        let number: String = rest.clone().take(3).take_while(|c| c.is_digit(8)).collect();
+        if number.len() == 3
+            && let Ok(code) = u8::from_str_radix(&number, 8)
+        {
+            out.push(char::from(code));
+            rest.nth(2);
+            continue;
+        }
+        match rest.next() {
+            Some('t') => out.push('\t'),
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some(other) => out.push(other),
+            None => out.push('\\'),
+        }
     }
-    let only_links = session.windows.is_empty() && !session.there && !session.links.is_empty();
-    if only_links {
-        line(out, &format!("new-session -d -s {name}"));
-        line(
-            out,
-            &format!("move-window -s {} -t {}", window_of(session, base.window), window_of(session, ASIDE)),
-        );
-    }
-    for link in &session.links {
-        let from = quote(&format!("={}:{}", link.session, link.from));
-        line(out, &format!("link-window -d -s {from} -t {}", window_of(session, link.index)));
-    }
-    if only_links {
-        line(out, &format!("kill-window -t {}", window_of(session, ASIDE)));
-    }
+    out
 }
 
 fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Base, variables: &Variables) {
@@ -262,12 +346,29 @@ mod tests {
         let variables = [("A".to_owned(), "b c".to_owned())];
         let made = script(&[session], Base { window: 1, pane: 1 }, &variables);
         let program = r#" -e 'A=b c' -- '/bin/re kindle' 'it'"'"'s;' 'a'"\n"'b'"#;
-        let begin = "new-session -d -s 's' -x 80 -y 24 -c '/##(x)'";
+        let begin = "new-session -d -s rekindle-0 -x 80 -y 24 -c '/##(x)'";
         assert!(made.contains(&format!("{begin}{program}\n")), "{made}");
-        assert!(made.contains("@rekindle_pane 'm'\nset-option -p -t '=s:3' @rekindle_id 'id'\n"), "{made}");
-        assert!(made.contains("move-window -s '=s:1' -t '=s:3'\n"), "{made}");
-        assert!(made.contains("rename-window -t '=s:3' '##{pane_id}; kill-server'\n"), "{made}");
-        assert!(made.contains("select-pane -t '=s:3.1'\n"), "{made}");
-        assert!(made.ends_with("resize-pane -Z -t '=s:3'\nselect-window -t '=s:3'\n"), "{made}");
+        assert!(
+            made.contains("@rekindle_pane 'm'\nset-option -p -t '=rekindle-0:3' @rekindle_id 'id'\n"),
+            "{made}"
+        );
+        assert!(made.contains("move-window -s '=rekindle-0:1' -t '=rekindle-0:3'\n"), "{made}");
+        assert!(made.contains("rename-window -t '=rekindle-0:3' '##{pane_id}; kill-server'\n"), "{made}");
+        assert!(made.contains("select-pane -t '=rekindle-0:3.1'\n"), "{made}");
+        let end = "resize-pane -Z -t '=rekindle-0:3'\nselect-window -t '=rekindle-0:3'\n";
+        assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' 's'\n")), "{made}");
+    }
+
+    #[test]
+    fn names_of_sessions_are_told_as_they_were_given() {
+        for (shown, given) in [
+            (r"\$HOME {x}", "$HOME {x}"),
+            (r"a\\b", r"a\b"),
+            (r"t\tb\n", "t\tb\n"),
+            (r"\033x", "\u{1b}x"),
+            ("a b", "a b"),
+        ] {
+            assert_eq!(unescaped(shown), given);
+        }
     }
 }

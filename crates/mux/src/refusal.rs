@@ -11,7 +11,13 @@ pub(crate) enum Refusal {
 
 /// Reads what tmux complained about.
 pub(crate) fn refusal(words: &str) -> Refusal {
-    let nobody = ["no server running", "No such file or directory", "Connection refused"];
+    // The last one is said by a client whose server went away while it was asked.
+    let nobody = [
+        "no server running",
+        "No such file or directory",
+        "Connection refused",
+        "server exited unexpectedly",
+    ];
     if nobody.iter().any(|text| words.contains(text)) {
         return Refusal::Gone;
     }
@@ -26,6 +32,7 @@ mod tests {
     fn nobody_there_is_gone_and_anything_else_is_unknown() {
         assert_eq!(refusal("no server running on /tmp/x"), Refusal::Gone);
         assert_eq!(refusal("error connecting to /tmp/x (No such file or directory)"), Refusal::Gone);
+        assert_eq!(refusal("server exited unexpectedly"), Refusal::Gone);
         assert!(matches!(refusal("access not allowed"), Refusal::Unknown(_)));
     }
 }

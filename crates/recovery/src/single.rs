@@ -27,8 +27,8 @@ pub enum Destination {
     Window {
         /// The session.
         session: String,
-        /// Whether that session is there.
-        there: bool,
+        /// Its id (`$1`), where it is there.
+        there: Option<String>,
         /// The window's number.
         index: u32,
     },
@@ -81,7 +81,7 @@ pub fn bring_back(
         Destination::Window { session: name, there, index } => {
             let plan = SessionPlan {
                 name: name.clone(),
-                there: *there,
+                there: there.clone(),
                 windows: vec![window(record, *index, &mark, session)],
                 ..SessionPlan::default()
             };

@@ -17,10 +17,16 @@ pub(super) fn sessions<'s>(
     // Where each window is made: whoever shows it too is linked to it.
     let mut homes: BTreeMap<&str, Option<(String, u32)>> = BTreeMap::new();
     let mut groups: BTreeMap<&str, &str> = BTreeMap::new();
-    for session in &saved.sessions {
+    // A group keeps its name where the session comes first that it is called after.
+    let mut ordered: Vec<&Session> = saved.sessions.iter().collect();
+    ordered.sort_by_key(|session| session.group.as_ref() != Some(&session.name));
+    for session in ordered {
         let there = live.and_then(|live| live.sessions.iter().find(|known| known.name == session.name));
-        let mut plan =
-            SessionPlan { name: session.name.clone(), there: there.is_some(), ..SessionPlan::default() };
+        let mut plan = SessionPlan {
+            name: session.name.clone(),
+            there: there.map(|there| there.id.clone()),
+            ..SessionPlan::default()
+        };
         if let Some(group) = session.group.as_deref() {
             if let Some(first) = groups.get(group) {
                 // Where nothing of the group is made, its user has closed this session.

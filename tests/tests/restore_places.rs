@@ -1,0 +1,172 @@
+//! Sessions, windows and panes come back as they were: names, layouts, groups, links, directories; once, and beside others.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::{run, wait_until};
+use lab::wired::PATIENCE;
+use serde_json::{Value, json};
+
+const SHELL: &str = "exec bash --norc --noprofile";
+
+fn new() -> Lab {
+    Lab::new(VERSIONS[2]).unwrap()
+}
+
+fn tmux(lab: &Lab, words: &[&str]) -> String {
+    let done = lab.tmux(words).unwrap();
+    assert!(done.success(), "{words:?}: {}", done.words());
+    done.stdout
+}
+
+/// Every pane of every session as its user sees it.
+fn shape(lab: &Lab) -> BTreeSet<String> {
+    let parts = [
+        "#{session_name}|#{session_group}|#{window_index}|#{window_name}|#{window_active}#{window_last_flag}",
+        "#{window_zoomed_flag}|#{window_width}x#{window_height}|#{pane_index}|#{pane_active}|#{pane_title}",
+        "#{pane_width}x#{pane_height}+#{pane_left}+#{pane_top}|#{pane_current_path}",
+    ];
+    tmux(lab, &["list-panes", "-a", "-F", &parts.join("|")]).lines().map(str::to_owned).collect()
+}
+
+fn restore(lab: &Lab, more: &[&str]) -> Value {
+    let mut command = lab.home.rekindle_command(&[&["restore", "--yes", "--json"], more].concat());
+    command.env_clear().envs(lab.env());
+    let done = run(&mut command, PATIENCE).unwrap();
+    assert!(done.success(), "{}", done.words());
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+/// Ends the server, and waits until its socket is free: who comes a moment too early is sent away.
+fn kill_server(lab: &Lab) {
+    tmux(lab, &["kill-server"]);
+    let gone = || lab.tmux(&["list-sessions"]).unwrap().stderr.contains("no server");
+    assert!(wait_until(PATIENCE, gone));
+}
+
+fn save(lab: &Lab) {
+    lab.home.rekindle_json(&["save"]).unwrap();
+}
+
+/// A server with everything that is hard to make again.
+fn build(lab: &Lab) {
+    let (one, two) = (lab.home.root().join("one"), lab.home.root().join("#(touch ran)'s \"two\""));
+    fs::create_dir(&one).unwrap();
+    fs::create_dir(&two).unwrap();
+    let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap().replace('#', "##"));
+    let size = ["-x", "200", "-y", "60"];
+    for name in
+        ["work", "work2", "a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)", "🔥 emoji", "t\tab"]
+    {
+        let words = [&["new-session", "-d", "-s", name], &size[..], &["-c", one, SHELL]].concat();
+        tmux(lab, &words);
+    }
+    for at in 1..30 {
+        tmux(lab, &["split-window", "-d", "-t", "=work:0", "-c", one, SHELL]);
+        tmux(lab, &["select-layout", "-t", "=work:0", if at % 2 == 0 { "tiled" } else { "main-vertical" }]);
+    }
+    tmux(lab, &["new-window", "-d", "-t", "=work:7", "-n", "a:b.c #{pane_id}; x", "-c", &two, SHELL]);
+    tmux(lab, &["split-window", "-d", "-h", "-t", "=work:7", "-c", one, SHELL]);
+    tmux(lab, &["select-pane", "-t", "=work:7.1", "-T", "it's ##(touch ran) a title"]);
+    tmux(lab, &["resize-pane", "-Z", "-t", "=work:7.1"]);
+    tmux(lab, &["link-window", "-d", "-s", "=work:7", "-t", "=work2:4"]);
+    tmux(lab, &["new-session", "-d", "-s", "same", "-t", "=work"]);
+    tmux(lab, &["select-window", "-t", "=work:7"]);
+    tmux(lab, &["select-window", "-t", "=same:0"]);
+}
+
+#[test]
+fn everything_comes_back_as_it_was_and_only_once() {
+    let lab = new();
+    build(&lab);
+    let before = shape(&lab);
+    save(&lab);
+    kill_server(&lab);
+    restore(&lab, &[]);
+    let missing: Vec<_> = before.difference(&shape(&lab)).cloned().collect();
+    let made: Vec<_> = shape(&lab).difference(&before).cloned().collect();
+    assert!(missing.is_empty() && made.is_empty(), "missing {missing:#?}\nmade {made:#?}");
+    assert_eq!(restore(&lab, &[])["panes"], json!([]), "running it again does nothing");
+    assert_eq!(shape(&lab), before);
+    let ran = walk(lab.home.root()).into_iter().find(|name| name == "ran");
+    assert_eq!(ran, None, "a name was run as a command");
+}
+
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn three_triggers_at_once_restore_once() {
+    let lab = new();
+    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
+    tmux(&lab, &["split-window", "-d", "-t", "=work:0", SHELL]);
+    tmux(&lab, &["new-session", "-d", "-s", "other", "-x", "120", "-y", "40", SHELL]);
+    let before = shape(&lab);
+    save(&lab);
+    kill_server(&lab);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| restore(&lab, &[]));
+        }
+    });
+    assert_eq!(shape(&lab), before);
+}
+
+#[test]
+fn what_runs_stays_and_what_is_missing_is_added() {
+    let lab = new();
+    let folder = lab.home.root().join("deep");
+    fs::create_dir(&folder).unwrap();
+    let at = ["-x", "120", "-y", "40", "-c", folder.to_str().unwrap(), SHELL];
+    tmux(&lab, &[&["new-session", "-d", "-s", "work"], &at[..]].concat());
+    tmux(&lab, &["new-window", "-d", "-t", "=work:3", "-n", "kept", SHELL]);
+    tmux(&lab, &["new-session", "-d", "-s", "gone", "-x", "120", "-y", "40", SHELL]);
+    save(&lab);
+    kill_server(&lab);
+    // The user has begun again in the meantime, under the same name and elsewhere.
+    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "100", "-y", "30", SHELL]);
+    let pid = tmux(&lab, &["list-panes", "-t", "=work:0", "-F", "#{pane_pid}"]);
+    restore(&lab, &[]);
+    assert_eq!(tmux(&lab, &["list-panes", "-t", "=work:0", "-F", "#{pane_pid}"]), pid);
+    let windows = tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
+    // Its number is taken, so the old window stands behind all others.
+    assert_eq!(windows.lines().collect::<Vec<_>>(), ["gone:0", "work:0", "work:3", "work:4"]);
+    let cwd = || tmux(&lab, &["list-panes", "-t", "=work:4", "-F", "#{pane_current_path}"]);
+    assert_eq!(cwd().trim(), folder.to_str().unwrap());
+    assert_eq!(restore(&lab, &[])["panes"], json!([]));
+}
+
+#[test]
+fn a_directory_that_is_gone_keeps_no_pane_from_coming_back() {
+    let lab = new();
+    let folder = lab.home.root().join("soon gone");
+    fs::create_dir(&folder).unwrap();
+    let at = ["-x", "120", "-y", "40", "-c", folder.to_str().unwrap(), SHELL];
+    tmux(&lab, &[&["new-session", "-d", "-s", "work"], &at[..]].concat());
+    assert!(
+        wait_until(PATIENCE, || tmux(&lab, &["list-panes", "-F", "#{pane_current_path}"]).contains("soon"))
+    );
+    save(&lab);
+    kill_server(&lab);
+    fs::remove_dir(&folder).unwrap();
+    restore(&lab, &[]);
+    assert_eq!(tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]), "work:0\n");
+}
+
+#[test]
+fn what_was_closed_stays_closed_until_it_is_named() {
+    let lab = new();
+    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
+    tmux(&lab, &["new-session", "-d", "-s", "closed", "-x", "120", "-y", "40", SHELL]);
+    save(&lab);
+    tmux(&lab, &["kill-session", "-t", "=closed"]);
+    assert_eq!(restore(&lab, &[])["panes"], json!([]));
+    assert!(!tmux(&lab, &["list-sessions"]).contains("closed"));
+    restore(&lab, &["--only", "closed"]);
+    assert!(tmux(&lab, &["list-sessions"]).contains("closed"));
+}
