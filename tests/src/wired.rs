@@ -142,6 +142,21 @@ impl Lab {
         Ok(())
     }
 
+    /// Asks the agent in a pane something, and returns the messages that it sent with it.
+    pub fn probe(&self, pane: &str, word: &str) -> Result<String> {
+        self.type_line(pane, word)?;
+        let heard = || self.api.requests_with(word).into_iter().find(|request| request.main);
+        // An agent loses an Enter while it draws a resumed conversation: it is pressed again until somebody hears.
+        for _ in 0..20 {
+            if wait_until(Duration::from_secs(5), || heard().is_some()) {
+                break;
+            }
+            self.tmux(&["send-keys", "-t", pane, "Enter"])?;
+        }
+        let sent = heard().with_context(|| format!("{word} was not sent: {}", self.screen(pane)))?;
+        Ok(sent.messages)
+    }
+
     /// What a pane shows.
     pub fn screen(&self, pane: &str) -> String {
         self.tmux(&["capture-pane", "-p", "-t", pane]).map(|done| done.stdout).unwrap_or_default()

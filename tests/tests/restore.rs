@@ -1,8 +1,6 @@
 //! The server is gone; one command brings every pane back, each agent with its own conversation, by its own word.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::time::Duration;
-
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::process::wait_until;
@@ -57,15 +55,7 @@ fn after_a_crash(version: &str) {
     assert_eq!(shape(), before);
 
     // Memory, counted at the API: each agent sends its own conversation and nobody else's.
-    lab.type_line("work:0.0", "probe-one").unwrap();
-    let heard = || lab.api.requests_with("probe-one").into_iter().find(|request| request.main);
-    // 2.1.31 loses an Enter while it draws a resumed conversation: it is pressed again until somebody hears.
-    let pressed = (0..20).any(|_| {
-        wait_until(Duration::from_secs(5), || heard().is_some())
-            || lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).is_err()
-    });
-    assert!(pressed && heard().is_some(), "{}", lab.screen("work:0.0"));
-    let sent = heard().unwrap().messages;
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("ask-00") && !sent.contains("ask-01"), "{sent}");
 
     let again = lab.home.rekindle_json(&["restore", "--yes"]).unwrap();

@@ -42,7 +42,7 @@ fn byte_for_byte_and_only_once() {
 
     let again = home.rekindle(&["undo"]).unwrap();
     assert_eq!((again.code(), again.stdout.as_str()), (Some(3), ""));
-    assert_eq!(again.stderr, "rekindle: there is no repair to take back\n");
+    assert_eq!(again.stderr, "rekindle: there is nothing to take back\n");
     assert_eq!(fs::read(&path).unwrap(), old);
     // The wound is there again, and can be mended and taken back again.
     assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");

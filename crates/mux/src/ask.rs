@@ -43,3 +43,10 @@ pub fn screen(socket: &Path, pane: &str, deadline: Duration) -> Option<String> {
 pub fn press(socket: &Path, pane: &str, key: &str, deadline: Duration) -> Option<()> {
     ask(socket, &["send-keys", "-t", pane, key], deadline).map(drop)
 }
+
+/// Closes panes. One that is gone already is closed.
+pub fn close(socket: &Path, panes: &[&str], deadline: Duration) {
+    for pane in panes {
+        ask(socket, &["kill-pane", "-t", pane], deadline);
+    }
+}

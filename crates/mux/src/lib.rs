@@ -18,7 +18,7 @@ mod start;
 mod tag;
 mod version;
 
-pub use ask::{pane_pid, press, screen, start_command};
+pub use ask::{close, pane_pid, press, screen, start_command};
 pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, Variables, WindowPlan, script};
 pub use deadline::{Ran, run, run_with};
 pub use events::save_events;

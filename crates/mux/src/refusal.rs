@@ -3,7 +3,7 @@
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Nothing listens on the socket.
+    /// Nothing listens on the socket, or nobody who has a pane.
     Gone,
     /// It cannot be told; with what tmux said.
     Unknown(String),

@@ -80,6 +80,9 @@ impl Actor<'_> {
                 waiting.push_back((step, pane));
                 continue;
             }
+            if !step.concerns() {
+                continue;
+            }
             let mut restored = Restored::without_agent(step);
             if step.decision.act.starts() {
                 restored.reason = format!("it waits in its pane: {}", step.decision.reason);

@@ -71,7 +71,7 @@ impl Restored {
     }
 
     /// What becomes of a pane for which no agent is started.
-    pub(crate) fn without_agent(step: &PaneStep) -> Restored {
+    pub fn without_agent(step: &PaneStep) -> Restored {
         let outcome = match step.decision.act {
             Act::Nothing => Outcome::AlreadyThere,
             Act::Refuse => Outcome::Refused,

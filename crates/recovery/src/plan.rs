@@ -124,9 +124,13 @@ impl Plan {
 
     /// The panes that concern anybody: those to be made or started, and those whose agents are missing.
     pub fn concerned(&self) -> impl Iterator<Item = &PaneStep> {
-        self.panes().filter(|step| {
-            let made = step.seat == Seat::New;
-            made || !matches!(step.decision.act, Act::Nothing | Act::Shell)
-        })
+        self.panes().filter(|step| step.concerns())
+    }
+}
+
+impl PaneStep {
+    /// Whether anything is made, started or missing here.
+    pub fn concerns(&self) -> bool {
+        self.seat == Seat::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
     }
 }

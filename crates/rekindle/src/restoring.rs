@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use agents::claude::Owners;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Actor, Ground, Live, Plan, Restored, Wanted};
+use recovery::{Act, Actor, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
+use serde_json::{Value, json};
 use settle::Settled;
 use state::durable;
+use state::journal::{Entry, Journal};
 use state::lock::Lock;
+use state::record::SessionRecord;
 
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
@@ -76,18 +79,37 @@ pub(crate) struct Manner {
     pub(crate) lazy: bool,
 }
 
-/// Does what a plan says.
+/// What was done.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Done {
+    pub(crate) restore_id: String,
+    pub(crate) panes: Vec<Restored>,
+    /// Agents that are back.
+    pub(crate) restored: usize,
+    /// Agents that were missing.
+    pub(crate) total: usize,
+}
+
+/// Does what a plan says, and writes down what was decided before and what came of it after. `by` says what asked for it.
 pub(crate) fn act(
     context: &Context,
     settled: &Settled,
     plan: &Plan,
     manner: Manner,
-) -> Result<Vec<Restored>, Failure> {
+    by: &str,
+) -> Result<Done, Failure> {
+    let state = &context.clinic.state;
     let restore = &context.config.restore;
     let needed =
         |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok().filter(|v| !v.is_empty())?));
+    // What restores that were killed have left; nobody waits for so old a start.
+    let _ = state::launch::sweep(state, Duration::from_secs(3600), std::time::SystemTime::now());
+    let begun = Timestamp::now();
+    let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
+    let mut record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
+    record.store(state)?;
     let actor = Actor {
-        state: &context.clinic.state,
+        state,
         clinic: &context.clinic,
         records: &settled.records,
         max_parallel: manner.max_parallel.unwrap_or(restore.max_parallel as usize),
@@ -98,5 +120,65 @@ pub(crate) fn act(
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
     };
-    Ok(actor.act(plan)?)
+    let panes = actor.act(plan)?;
+    record.finish(&panes, |socket| match mux::list(socket, TMUX_DEADLINE) {
+        mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
+        _ => None,
+    });
+    record.store(state)?;
+    follow(context, plan, &panes)?;
+    let starts =
+        |step: &&PaneStep| step.session.is_some() && step.concerns() && step.decision.act != Act::Shell;
+    let total = plan.panes().filter(starts).count();
+    let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
+    let done = Done { restore_id, panes, restored, total };
+    publish(context, &done, begun)?;
+    Ok(done)
+}
+
+/// A conversation that goes on under another id says so, and is waited for no longer.
+fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Failure> {
+    for step in plan.panes() {
+        let (Some(old), Some(new)) = (&step.session, &step.fresh) else { continue };
+        let began = |one: &&Restored| one.session_id.as_ref() == Some(new) && one.outcome.is_back();
+        if panes.iter().any(|one| began(&one)) {
+            let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());
+            context.settler()?.change(old, Timestamp::now(), PATIENCE, follow)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells everybody who asks later: the report, the journal, and a save of what there is now.
+fn publish(context: &Context, done: &Done, begun: Timestamp) -> Result<(), Failure> {
+    let state = &context.clinic.state;
+    let folder = state.instances().join("restore");
+    durable::private_dir(&folder)?;
+    let now = Timestamp::now();
+    let took = now.duration_since(begun).as_millis();
+    let report = json!({"schema": 1, "at": now, "restoreId": done.restore_id, "panes": done.panes,
+        "restored": done.restored, "total": done.total, "durationMs": i64::try_from(took).unwrap_or(i64::MAX)});
+    durable::replace(&folder.join("last-restore.json"), format!("{report:#}\n").as_bytes())?;
+    let journal = Journal::at(state.journal());
+    let entry = Entry::new(now, "restored")
+        .with("restore", done.restore_id.as_str())
+        .with("restored", done.restored as u64)
+        .with("total", done.total as u64);
+    journal.append(&entry)?;
+    for pane in done.panes.iter().filter(|pane| pane.session_id.is_some()) {
+        let outcome = json!(pane.outcome);
+        let entry = Entry::new(now, "pane_restored")
+            .with("restore", done.restore_id.as_str())
+            .with("session", json!(pane.session_id))
+            .with("pane", pane.pane.as_str())
+            .with("outcome", outcome)
+            .with("why", pane.reason.as_str());
+        journal.append(&entry)?;
+    }
+    Ok(())
+}
+
+/// The outcomes as JSON, for `restore` and `recover`.
+pub(crate) fn as_json(done: &Done) -> Value {
+    json!({"restoreId": done.restore_id, "panes": done.panes, "restored": done.restored, "total": done.total})
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agents::SessionId;
 use mux::{Shooting, Shot, shoot};
 use settle::{Settled, owners};
-use state::record::Grade;
+use state::record::{Grade, SessionRecord, Status};
 
 use crate::guard::Unanswered;
 use crate::save::{Agent, SavedServer};
@@ -52,27 +53,44 @@ pub fn take(asked: Asked, settled: &Settled) -> Taken {
     taken
 }
 
-/// The live agents in a server's panes. A pane is known by its server's life and its id, however the socket is spelt.
+/// The agents in a server's panes: the live ones, and those that crashed there and are still waited for. A pane is known
+/// by its server's life and its id, however the socket is spelt.
 pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
     let owners = owners(settled.records.values(), &settled.world);
     let mut agents: Vec<Agent> = owners
         .values()
         .filter_map(|record| {
-            let (place, run) = (record.place.as_ref()?, record.run()?);
+            let place = record.place.as_ref()?;
             let here = (place.server, place.started) == (shot.pid, shot.start_time);
             let pane = shot.panes().find(|pane| here && pane.id == place.pane)?;
-            Some(Agent {
-                pane: pane.id.clone(),
-                session_id: record.session_id.clone(),
-                grade: run.grade.unwrap_or(Grade::Guess),
-                argv_known: run.argv.is_some(),
-                cwd: record.cwd.clone().or_else(|| run.cwd.clone()),
-                config_dir: run.config_dir.clone(),
-            })
+            Some(agent(&pane.id, record))
         })
         .collect();
+    // A pane says which conversation belongs into it. Without this a save between a crash and its recovery, or one after
+    // an interrupted restore, would forget who was there.
+    for pane in shot.panes() {
+        let taken = agents.iter().any(|agent| agent.pane == pane.id);
+        let waits = pane.tag.as_deref().and_then(|tag| settled.records.get(&SessionId::new(tag).ok()?));
+        let waits = waits.filter(|record| record.status == Status::Crashed && record.next_id.is_none());
+        let elsewhere = |record: &SessionRecord| agents.iter().any(|a| a.session_id == record.session_id);
+        if let Some(record) = waits.filter(|record| !taken && !elsewhere(record)) {
+            agents.push(agent(&pane.id, record));
+        }
+    }
     agents.sort_by(|a, b| a.pane.len().cmp(&b.pane.len()).then_with(|| a.pane.cmp(&b.pane)));
     agents
+}
+
+fn agent(pane: &str, record: &SessionRecord) -> Agent {
+    let run = record.run();
+    Agent {
+        pane: pane.to_owned(),
+        session_id: record.session_id.clone(),
+        grade: run.and_then(|run| run.grade).unwrap_or(Grade::Guess),
+        argv_known: run.is_some_and(|run| run.argv.is_some()),
+        cwd: record.cwd.clone().or_else(|| run.and_then(|run| run.cwd.clone())),
+        config_dir: run.and_then(|run| run.config_dir.clone()),
+    }
 }
 
 /// A shot without the secrets that people pass on command lines and programs write into titles.

@@ -57,6 +57,7 @@ impl Launch {
         let text = std::fs::read_to_string(&path).ok()?;
         // Whoever cannot take it away does not say it: it would be said again at every /clear.
         durable::remove(&path).ok()?;
+        let _ = durable::remove_empty_dir(&self.0);
         Some(text)
     }
 
@@ -83,10 +84,11 @@ impl Launch {
         }
     }
 
-    /// Nobody waits any more.
+    /// Nobody waits any more. What the agent is to be told stays: its word arrives a moment before its hook asks for that.
     pub fn forget(&self) {
-        // What stays is swept by the next restore.
-        let _ = durable::remove_tree(&self.0);
+        // What stays is swept by a later restore.
+        let _ = durable::remove(&self.0.join("ended"));
+        let _ = durable::remove_empty_dir(&self.0);
     }
 }
 
@@ -124,6 +126,9 @@ mod tests {
         assert_eq!(launch.take(&other), None);
         assert_eq!(launch.take(&ours).as_deref(), Some("words"));
         assert_eq!(launch.take(&ours), None);
+        launch.note_end(Ended::Code(1));
+        assert_eq!(launch.ended(), None, "all is said, and nobody waits");
+        launch.prepare(&ours, None).unwrap();
         launch.note_end(Ended::Signal(9));
         assert_eq!(launch.ended(), Some(Ended::Signal(9)));
         sweep(&state, Duration::ZERO, SystemTime::now() + Duration::from_secs(9)).unwrap();

@@ -1,16 +1,14 @@
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use recovery::{Act, Outcome, Plan, Restored, plan};
 use saves::Save;
 use serde_json::json;
-use state::durable;
-use state::journal::{Entry, Journal};
+use state::saves::Kind;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, count};
-use crate::restoring::{self, Manner};
+use crate::output::{Out, Table, count, say};
+use crate::restoring::{self, Done, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
 #[derive(Debug, clap::Args)]
@@ -42,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let _alone = restoring::alone(context)?;
+    let alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
     let save = chosen(context, args.save.as_deref())?;
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
@@ -55,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return show_plan(&planned, args.json);
     }
     if planned.is_empty() {
-        return report(context, &[], &planned, args.json);
+        return report(&unmoved(&planned), &planned, args.json);
     }
     if !args.yes {
         if !args.json {
@@ -64,8 +62,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         super::init::agree(false, "Restore?")?;
     }
     let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy };
-    let panes = restoring::act(context, &settled, &planned, manner)?;
-    report(context, &panes, &planned, args.json)
+    let done = restoring::act(context, &settled, &planned, manner, "manual")?;
+    drop(alone);
+    if args.only.is_empty() {
+        save_what_is_there(context);
+    }
+    report(&done, &planned, args.json)
+}
+
+/// What a restore that has nothing to do says: who is still missing.
+fn unmoved(planned: &Plan) -> Done {
+    let panes: Vec<Restored> = planned.concerned().map(Restored::without_agent).collect();
+    Done { total: panes.len(), panes, ..Done::default() }
+}
+
+/// From now on what is there counts, and not what was there before the crash. Where that fails, the save before stays.
+fn save_what_is_there(context: &Context) {
+    if let Err(failure) = super::save::quietly(context, Kind::Event) {
+        say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
+    }
 }
 
 fn chosen(context: &Context, name: Option<&str>) -> Result<Save, Failure> {
@@ -145,28 +160,12 @@ fn word(act: Act) -> &'static str {
     }
 }
 
-fn report(context: &Context, panes: &[Restored], planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
-    let total =
-        planned.panes().filter(|pane| pane.session.is_some() && pane.decision.act != Act::Nothing).count();
-    let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
+fn report(done: &Done, planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
+    let panes = &done.panes;
     let failed = panes.iter().any(|pane| matches!(pane.outcome, Outcome::Failed | Outcome::Unverified));
-    let now = Timestamp::now();
-    let value = json!({"restoreId": now.strftime("%Y%m%dT%H%M%SZ").to_string(), "panes": panes,
-        "restored": restored, "total": total});
-    if !panes.is_empty() {
-        let folder = context.clinic.state.instances().join("restore");
-        durable::private_dir(&folder)?;
-        let mut whole = json!({"schema": 1, "at": now});
-        if let (Some(whole), Some(value)) = (whole.as_object_mut(), value.as_object()) {
-            whole.extend(value.clone());
-        }
-        durable::replace(&folder.join("last-restore.json"), format!("{whole:#}\n").as_bytes())?;
-        let entry = Entry::new(now, "restored").with("restored", restored as u64).with("total", total as u64);
-        Journal::at(context.clinic.state.journal()).append(&entry)?;
-    }
     let mut out = Out::new();
     if as_json {
-        out.json(value);
+        out.json(restoring::as_json(done));
     } else if panes.is_empty() {
         out.line("everything is there");
     } else {
@@ -178,7 +177,13 @@ fn report(context: &Context, panes: &[Restored], planned: &Plan, as_json: bool) 
             table.row(&[pane.pane.clone(), session, outcome, pane.reason.clone()]);
         }
         out.line(&table.text());
-        out.line(&format!("\nRestored {restored}/{total} of {}", count(panes.len() as u64, "pane", "panes")));
+        if planned.is_empty() {
+            out.line("\neverything else is there");
+        } else {
+            let panes = count(panes.len() as u64, "pane", "panes");
+            out.line(&format!("\nRestored {}/{} agents in {panes}", done.restored, done.total));
+            out.line("rekindle undo takes it back");
+        }
     }
     out.finish_as(if failed { Exit::Partly } else { Exit::Done })
 }

@@ -95,6 +95,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     told(args, Some(&saved.id), &saved.head, &saved.outcome, &saved.pruned)
 }
 
+/// Saves without scrollback and without a word, for those who save by the way.
+pub(crate) fn quietly(context: &Context, kind: Kind) -> Result<(), Failure> {
+    let saver = saver(context)?;
+    let turn = saver.begin().map_err(refused)?;
+    let taken = look(&context.settler()?)?;
+    saver.save(&turn, &taken, None, kind, &Wish::default(), Timestamp::now()).map_err(refused)?;
+    Ok(())
+}
+
 fn scrollback(taken: &Taken, lines: u32) -> Vec<saves::PaneText> {
     let nonce = uuid::Uuid::new_v4().to_string();
     let (texts, troubles) = Saver::scrollback(taken, lines, &nonce, SCROLLBACK_DEADLINE);

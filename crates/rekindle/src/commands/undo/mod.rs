@@ -1,13 +1,18 @@
+mod restore;
+
 use doctor::Target;
+use recovery::{DecisionRecord, decisions};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, ago, bytes};
 
-/// Take the last repair back; what was said since stays
+/// Take the last repair or restore back; what was said since stays
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run")]
+#[command(
+    after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run\n\nA restore is taken back by closing what it opened. An agent that has worked since\nstays."
+)]
 pub(crate) struct Args {
     /// The session, where it was not the last one repaired
     #[arg(value_name = "TARGET")]
@@ -21,6 +26,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.target.is_none()
+        && let Some(record) = last_restore(context)?
+    {
+        return restore::run(context, &record, args.dry_run, args.json);
+    }
     let session = match &args.target {
         None => None,
         Some(text) => Some(match context.target(text)? {
@@ -29,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }),
     };
     let undone = match context.clinic.undo(session.as_ref().map(|id| id.as_str()), args.dry_run)? {
-        None => return Err(Failure::new(Exit::Refused, "there is no repair to take back")),
+        None => return Err(Failure::new(Exit::Refused, "there is nothing to take back")),
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
         Some(Ok(undone)) => undone,
     };
@@ -52,4 +62,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     out.line(&format!("{}  repair of {} {word}{since}", undone.session.short(), ago(undone.repaired_at)));
     out.finish()
+}
+
+/// The last restore, where nothing was repaired since.
+fn last_restore(context: &Context) -> Result<Option<DecisionRecord>, Failure> {
+    let fits = |record: &DecisionRecord| record.finished && record.undone.is_none();
+    let Some(record) = decisions(&context.clinic.state).find(fits) else { return Ok(None) };
+    Ok(match context.clinic.undo(None, true)? {
+        Some(Ok(repair)) if repair.repaired_at > record.at => None,
+        _ => Some(record),
+    })
 }

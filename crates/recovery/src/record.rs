@@ -1,0 +1,187 @@
+//! The decision record of a restore: `decisions/<restore>.json`, written before anything is done and again afterwards.
+//!
+//! It says of each pane what was weighed, what was decided and what came of it, and holds what taking the restore back
+//! needs. One that was never finished shows how far a restore came that was killed.
+
+use std::path::PathBuf;
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use state::StateDir;
+use state::durable;
+
+use crate::outcome::Restored;
+use crate::plan::{PaneStep, Plan};
+use crate::seats::Seat;
+
+/// The version of a decision record.
+const SCHEMA: u32 = 1;
+
+/// Records that are kept.
+const KEEP: usize = 50;
+
+/// What a restore decided and did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionRecord {
+    /// The version of the record.
+    pub schema: u32,
+    /// Which restore.
+    pub restore_id: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// What asked for it.
+    pub by: String,
+    /// Whether it came to its end.
+    pub finished: bool,
+    /// When it was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Timestamp>,
+    /// Every pane that it concerned.
+    pub panes: Vec<PaneDecision>,
+}
+
+/// What was decided about one pane, and what came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaneDecision {
+    /// The pane at the time of the save.
+    pub pane: String,
+    /// Its conversation.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+    /// What was decided.
+    pub act: Value,
+    /// Why.
+    pub reason: String,
+    /// What was weighed.
+    #[serde(default)]
+    pub evidence: Value,
+    /// The words its agent was started with.
+    #[serde(default)]
+    pub argv: Option<Vec<String>>,
+    /// The server's socket.
+    pub socket: PathBuf,
+    /// Whether the pane was made by this restore.
+    pub made: bool,
+    /// What came of it.
+    #[serde(default)]
+    pub outcome: Option<Value>,
+    /// Why that.
+    #[serde(default)]
+    pub outcome_reason: Option<String>,
+    /// The conversation its agent is in now: a fresh one has another.
+    #[serde(default)]
+    pub now_in: Option<SessionId>,
+    /// The pane now: `%4`.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The process of its server, and when that started: a pane's id means something in this life only.
+    #[serde(default)]
+    pub server: Option<(u32, i64)>,
+}
+
+impl DecisionRecord {
+    /// What a plan is about to do.
+    pub fn of(plan: &Plan, restore_id: String, by: &str, at: Timestamp) -> DecisionRecord {
+        let pane = |socket: &PathBuf, step: &PaneStep| PaneDecision {
+            pane: step.reference.clone(),
+            session_id: step.session.clone(),
+            act: serde_json::to_value(step.decision.act).unwrap_or_default(),
+            reason: step.decision.reason.clone(),
+            evidence: serde_json::to_value(&step.evidence).unwrap_or_default(),
+            // Of arguments that hold a secret the record has none: those panes are refused.
+            argv: step.argv.as_ref().map(|argv| argv.words.clone()),
+            socket: socket.clone(),
+            made: step.seat == Seat::New,
+            outcome: None,
+            outcome_reason: None,
+            now_in: None,
+            id: None,
+            server: None,
+        };
+        let servers = plan.servers.iter();
+        let panes = servers
+            .flat_map(|server| server.panes.iter().map(|step| (&server.socket, step)))
+            .filter(|(_, step)| step.concerns())
+            .map(|(socket, step)| pane(socket, step))
+            .collect();
+        DecisionRecord {
+            schema: SCHEMA,
+            restore_id,
+            at,
+            by: by.to_owned(),
+            finished: false,
+            undone: None,
+            panes,
+        }
+    }
+
+    /// Adds what came of it.
+    pub fn finish(&mut self, restored: &[Restored], server: impl Fn(&PathBuf) -> Option<(u32, i64)>) {
+        self.finished = true;
+        for pane in &mut self.panes {
+            pane.server = server(&pane.socket);
+            let Some(one) = restored.iter().find(|one| one.pane == pane.pane) else { continue };
+            pane.outcome = serde_json::to_value(one.outcome).ok();
+            pane.outcome_reason = Some(one.reason.clone());
+            pane.now_in.clone_from(&one.session_id);
+            pane.id.clone_from(&one.id);
+        }
+    }
+
+    /// Writes it down.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn store(&self, state: &StateDir) -> Result<(), durable::Error> {
+        durable::private_dir(&state.decisions())?;
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        durable::replace(&state.decisions().join(format!("{}.json", self.restore_id)), text.as_bytes())?;
+        let names = names(state);
+        for old in names.iter().take(names.len().saturating_sub(KEEP)) {
+            durable::remove(&state.decisions().join(old))?;
+        }
+        Ok(())
+    }
+}
+
+/// The files of decision records, the oldest first.
+fn names(state: &StateDir) -> Vec<String> {
+    let entries = std::fs::read_dir(state.decisions()).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".json") && !name.starts_with(durable::TEMPORARY_PREFIX))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The decision records, the newest first; what cannot be read is passed over.
+pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
+    let folder = state.decisions();
+    names(state)
+        .into_iter()
+        .rev()
+        .filter_map(move |name| serde_json::from_slice(&std::fs::read(folder.join(name)).ok()?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_come_first_and_the_oldest_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        for at in 0..KEEP + 3 {
+            let id = format!("r{at:03}");
+            let record = DecisionRecord::of(&Plan::default(), id, "manual", Timestamp::UNIX_EPOCH);
+            record.store(&state).unwrap();
+        }
+        let ids: Vec<String> = decisions(&state).map(|record| record.restore_id).collect();
+        assert_eq!((ids.len(), ids[0].as_str(), ids[KEEP - 1].as_str()), (KEEP, "r052", "r003"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What a restore does with agents when things are not simple: interrupted, lazy, lost transcripts, guards, taken back.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::time::Duration;
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::{Finished, run, wait_until};
+use lab::wired::PATIENCE;
+use serde_json::{Value, json};
+
+const NEWEST: &str = VERSIONS[2];
+
+/// An agent in `work:0.0` that answered `ask-00`, and one in a window of its own that answered `ask-01`.
+fn two_agents() -> (Lab, String, String) {
+    let lab = Lab::new(NEWEST).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    lab.window("exec claude 'ask-01 please'").unwrap();
+    let one = lab.idle_at("work:0.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    let two = lab.idle_at("work:1.0", "ask-01").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    (lab, one, two)
+}
+
+fn crash(lab: &Lab, sessions: &[&String]) {
+    lab.tmux(&["kill-server"]).unwrap();
+    let crashed = |session: &&String| lab.record(session).is_some_and(|record| record["status"] == "crashed");
+    let all = || lab.home.rekindle(&["settle"]).is_ok() && sessions.iter().all(crashed);
+    assert!(wait_until(PATIENCE, all));
+}
+
+fn rekindle(lab: &Lab, words: &[&str]) -> Finished {
+    let mut command = lab.home.rekindle_command(words);
+    command.env_clear().envs(lab.env());
+    run(&mut command, PATIENCE).unwrap()
+}
+
+fn restore(lab: &Lab, more: &[&str]) -> Value {
+    let done = rekindle(lab, &[&["restore", "--yes", "--json"], more].concat());
+    assert!(!done.stdout.is_empty(), "{}", done.words());
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+fn agents(lab: &Lab) -> usize {
+    let listed = lab.home.rekindle_json(&["status"]).unwrap();
+    let live = |agent: &&Value| agent["live"] == true;
+    listed["agents"].as_array().unwrap().iter().filter(live).count()
+}
+
+/// Killed at whatever point, the next run completes it: nobody is missing, nobody is there twice.
+#[test]
+fn an_interrupted_restore_is_completed() {
+    let (lab, one, two) = two_agents();
+    crash(&lab, &[&one, &two]);
+    let mut command = lab.home.rekindle_command(&["restore", "--yes", "--max-parallel", "1"]);
+    command.env_clear().envs(lab.env()).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let listed = || lab.tmux(&["list-panes", "-a", "-F", "#{@rekindle_id}"]).unwrap().stdout;
+    // Panes say what they wait for from the moment they are there.
+    assert!(wait_until(PATIENCE, || listed().contains(&one) && listed().contains(&two)), "{}", listed());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // A save in between forgets nobody.
+    let saved = lab.home.rekindle_json(&["save"]).unwrap();
+    assert_eq!(saved["counts"]["agents"], 2, "{saved}");
+    let done = restore(&lab, &[]);
+    let outcome = |pane: &Value| pane["outcome"] == "resumed" || pane["outcome"] == "already_there";
+    assert!(done["panes"].as_array().unwrap().iter().all(outcome), "{done}");
+    assert!(wait_until(PATIENCE, || agents(&lab) == 2));
+    assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+    assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
+    assert_eq!(restore(&lab, &[])["panes"], json!([]));
+}
+
+/// The agent is told what happened; when it ends, its pane is the shell it was. Taken back, it can be restored again.
+#[test]
+fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
+    let (lab, one, two) = two_agents();
+    crash(&lab, &[&one, &two]);
+    let done = restore(&lab, &[]);
+    assert_eq!(done["restored"], 2, "{done}");
+    let explained = rekindle(&lab, &["explain", "work:0.0"]);
+    assert!(explained.stdout.contains("SessionStart with the mark of this launch"), "{}", explained.words());
+
+    let undone = rekindle(&lab, &["undo", "--json"]);
+    assert!(undone.success(), "{}", undone.words());
+    let undone: Value = serde_json::from_str(&undone.stdout).unwrap();
+    assert!(undone["panes"].as_array().unwrap().iter().all(|pane| pane["what"] == "closed"), "{undone}");
+    assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
+    let again = restore(&lab, &[]);
+    assert_eq!(again["restored"], 2, "{again}");
+
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("ask-00"));
+    assert!(sent.contains("RESTORATION CONTEXT"));
+    let kept = rekindle(&lab, &["undo", "--json"]);
+    let kept: Value = serde_json::from_str(&kept.stdout).unwrap();
+    let what = |pane: &str| {
+        let panes = kept["panes"].as_array().unwrap();
+        panes.iter().find(|known| known["pane"] == pane).unwrap()["what"].clone()
+    };
+    assert_eq!((what("work:0.0"), what("work:1.0")), (json!("kept"), json!("closed")), "{kept}");
+    lab.type_line("work:0.0", "/exit").unwrap();
+    let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();
+    assert!(wait_until(PATIENCE, || command() == "bash"), "{} {}", command(), lab.screen("work:0.0"));
+}
+
+/// A pane shows what it will resume, and resumes it when its user presses Enter.
+#[test]
+fn a_lazy_pane_waits_for_its_user() {
+    let (lab, one, two) = two_agents();
+    crash(&lab, &[&one, &two]);
+    let done = restore(&lab, &["--lazy"]);
+    assert_eq!(done["restored"], 0, "{done}");
+    let shows = || lab.screen("work:0.0");
+    assert!(wait_until(PATIENCE, || shows().contains("waits to be resumed")), "{}", shows());
+    assert_eq!(agents(&lab), 0);
+    lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
+    assert!(wait_until(PATIENCE, || agents(&lab) == 1), "{}", shows());
+    assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+    // Being looked at is enough, where the terminal says so.
+    lab.tmux(&["send-keys", "-t", "work:1.0", "-H", "1b", "5b", "49"]).unwrap();
+    assert!(wait_until(PATIENCE, || agents(&lab) == 2), "{}", lab.screen("work:1.0"));
+    assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
+}
+
+/// One conversation is lost for good, the other's directory is gone: a fresh agent with the context, and a reason.
+#[test]
+fn what_cannot_be_resumed_begins_anew_or_says_why() {
+    let lab = Lab::new(NEWEST).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    let gone = lab.home.project().join("soon-gone");
+    fs::create_dir(&gone).unwrap();
+    lab.window(&format!("cd '{}' && exec claude 'ask-01 please'", gone.display())).unwrap();
+    let one = lab.idle_at("work:0.0", "ask-00").unwrap();
+    let two = lab.idle_at("work:1.0", "ask-01").unwrap();
+    let id = |record: &Value| record["sessionId"].as_str().unwrap().to_owned();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    crash(&lab, &[&id(&one), &id(&two)]);
+    fs::remove_file(one["transcriptPath"].as_str().unwrap()).unwrap();
+    fs::remove_dir_all(lab.home.state().join("vault")).unwrap();
+    fs::remove_dir_all(&gone).unwrap();
+    let done = restore(&lab, &[]);
+    let outcomes: Vec<&Value> =
+        done["panes"].as_array().unwrap().iter().map(|pane| &pane["outcome"]).collect();
+    assert!(
+        outcomes.contains(&&json!("fresh_with_context")) && outcomes.contains(&&json!("refused")),
+        "{done}"
+    );
+    assert!(wait_until(Duration::from_secs(20), || lab.screen("work:1.0").contains("directory is gone")));
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("RESTORATION CONTEXT"));
+    assert!(sent.contains("Last prompt: ask-00"));
+    // Its user makes the directory again from the pane itself.
+    lab.tmux(&["send-keys", "-t", "work:1.0", "m"]).unwrap();
+    assert!(wait_until(PATIENCE, || agents(&lab) == 2), "{}", lab.screen("work:1.0"));
+    assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
+}
