@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
+use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted};
 use doctor::{Clinic, Target};
 use jiff::{SignedDuration, Timestamp};
@@ -150,11 +151,18 @@ impl Ground<'_> {
         anew: bool,
     ) -> Result<Argv, agents::claude::launch::Refusal> {
         let run = record.and_then(SessionRecord::run);
-        let version = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
+        let recorded_by = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
+        // An agent that was updated in between may know other flags.
+        let installed = run.and_then(|run| {
+            let word = run.argv.as_ref().and_then(|argv| argv.first()).map_or("claude", String::as_str);
+            let path = std::env::split_paths(run.env.get("PATH")?).collect::<Vec<_>>();
+            of_program(word, &path)
+        });
+        let version = installed.unwrap_or_else(|| recorded_by.clone());
         let fresh = record.is_some_and(|record| self.now.duration_since(record.last_seen) < BYPASS_FRESH);
         resume_argv(&Resume {
             recorded: run.and_then(|run| run.argv.as_deref()),
-            recorded_by: &version,
+            recorded_by: &recorded_by,
             version: &version,
             session,
             transcript: if anew || transcript == TranscriptFact::Never {

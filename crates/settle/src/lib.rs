@@ -18,6 +18,7 @@ mod foreign;
 mod git;
 mod heard;
 mod history;
+mod left_here;
 mod newest;
 mod note;
 mod notify;

@@ -1,7 +1,7 @@
 //! What the status line shows and has no time to find out: git, the last prompt, the account, notices.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
@@ -17,6 +17,7 @@ use crate::derive;
 use crate::derive::context::shorten;
 use crate::ending::ending;
 use crate::git;
+use crate::left_here::left_here;
 use crate::settle::{Settled, Settler};
 
 /// As much of a prompt as a wide terminal shows.
@@ -31,7 +32,8 @@ impl Settler {
         let paused = self.state.paused().exists();
         for session in self.asking(settled) {
             let Some(record) = settled.records.get(&session) else { continue };
-            let prepared = self.prepared(record, &settled.alarms, paused, now);
+            let mut prepared = self.prepared(record, &settled.alarms, paused, now);
+            prepared.notices.extend(offer(record, &settled.records, now));
             let bytes = serde_json::to_vec(&prepared).unwrap_or_default();
             derive::write(&self.state.status_cache(&session), &bytes)?;
         }
@@ -107,6 +109,19 @@ impl Settler {
         notices.extend(recommendation(&health));
         notices
     }
+}
+
+/// Says that another conversation crashed where this agent was started by hand.
+fn offer(
+    record: &SessionRecord,
+    records: &BTreeMap<SessionId, SessionRecord>,
+    now: Timestamp,
+) -> Option<Notice> {
+    let left = left_here(record, records, now)?;
+    let name = left.name.as_deref().map(|name| format!("{} ", shorten(name, 30))).unwrap_or_default();
+    let short = left.session_id.short();
+    let words = format!("{name}{short} crashed here: rekindle recover {short} brings it back");
+    Some(Notice::new(NoticeKind::Info, words))
 }
 
 fn percent(value: &Value) -> Option<u32> {

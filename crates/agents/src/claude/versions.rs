@@ -108,6 +108,16 @@ pub fn installed(home: &Path, path: &[PathBuf]) -> Vec<Seen> {
     seen
 }
 
+/// The version of the agent that this word would start with this search path, by the program's own place: nothing is run.
+pub fn of_program(word: &str, path: &[PathBuf]) -> Option<Version> {
+    let given = Path::new(word);
+    let program = match given.components().count() {
+        1 => path.iter().map(|folder| folder.join(given)).find(|program| program.is_file())?,
+        _ => given.to_path_buf(),
+    };
+    by_place(&std::fs::canonicalize(program).ok()?)
+}
+
 /// What the place of a program says: the native one lies in a file named by its version, the other in a package.
 fn by_place(program: &Path) -> Option<Version> {
     let named = program.file_name().and_then(|name| parse_version(name.to_str()?));
