@@ -23,6 +23,7 @@ pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod task;
 pub(crate) mod tick;
+pub(crate) mod trigger;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod unpause;

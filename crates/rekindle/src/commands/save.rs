@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -139,7 +138,7 @@ pub(crate) fn follow(
 
 /// Asks tmux while everything hooks left is settled: each takes about as long as the other.
 fn look(settler: &Settler, saver: &Saver) -> Result<Taken, Failure> {
-    let mut known = sockets();
+    let mut known = Context::sockets();
     known.extend(saver.known_sockets());
     let (settled, asked) = std::thread::scope(|scope| {
         let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
@@ -152,16 +151,6 @@ fn look(settler: &Settler, saver: &Saver) -> Result<Taken, Failure> {
     let others: Vec<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
     let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
     Ok(saves::take(asked, &settled))
-}
-
-/// The servers where tmux puts them, and the one around us.
-fn sockets() -> BTreeSet<PathBuf> {
-    let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-    let mut all: BTreeSet<PathBuf> = mux::sockets(&base).into_iter().collect();
-    let around = std::env::var("TMUX").ok();
-    let around = around.as_deref().and_then(|tmux| tmux.rsplitn(3, ',').nth(2)).map(PathBuf::from);
-    all.extend(around.filter(|socket| socket.is_absolute()));
-    all
 }
 
 pub(crate) fn counts_json(head: &Head) -> Value {
