@@ -49,7 +49,8 @@ fn help_of_the_program() {
       -V, --version  Print version
 
     Without a command it shows the status.
-    For agents, tmux and timers: hook, statusline, settle; each has its own --help.
+    For agents, tmux and timers: hook, statusline, settle, tick; each has its own
+    --help.
     "#);
 }
 

@@ -21,7 +21,7 @@ mod version;
 pub use ask::{close, pane_pid, press, screen, start_command};
 pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, Variables, WindowPlan, script};
 pub use deadline::{Ran, run, run_with};
-pub use events::save_events;
+pub use events::{HOOK_INDEX, RESURRECT_HOOK, configuration, hooked, save_events, unhook};
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     branches, completions, doctor, explain, hook, init, man, map, name, note, pane, pause, repair, restore,
-    save, saves, scan, settle, show, status, statusline, task, undo, uninstall, unpause, up, vault,
+    save, saves, scan, settle, show, status, statusline, task, tick, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -13,7 +13,7 @@ use crate::commands::{
     name = "rekindle",
     version,
     disable_help_subcommand = true,
-    after_help = "Without a command it shows the status.\nFor agents, tmux and timers: hook, statusline, settle; each has its own --help."
+    after_help = "Without a command it shows the status.\nFor agents, tmux and timers: hook, statusline, settle, tick; each has its own --help."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Pane(pane::Args),
     #[command(hide = true)]
     Statusline(statusline::Args),
+    #[command(hide = true)]
+    Tick(tick::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -99,8 +99,12 @@ impl Context {
     /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
     pub(crate) fn sockets() -> BTreeSet<PathBuf> {
         let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        let here = Context::place("TMUX").and_then(|tmux| settle::socket_of(tmux.to_str()?));
-        mux::sockets(&base).into_iter().chain(here).collect()
+        mux::sockets(&base).into_iter().chain(Context::around()).collect()
+    }
+
+    /// The tmux server this runs in.
+    pub(crate) fn around() -> Option<PathBuf> {
+        settle::socket_of(Context::place("TMUX")?.to_str()?)
     }
 
     /// The transcript a user means by a target.

@@ -111,6 +111,9 @@ pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
     if settled.events == 0 && !settler.has_news() {
         return;
     }
+    if !settled.moved.is_empty() {
+        let _ = crate::hot::soon::announce();
+    }
     let Ok(program) = std::env::current_exe() else { return };
     // Whoever cannot start it now leaves it to the next hook or command.
     let _ = Command::new(program)

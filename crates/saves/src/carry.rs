@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use state::StateDir;
 use state::durable;
-use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError};
+use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollback};
 use state::seal::Key;
 
 use crate::resurrect::resurrected;
@@ -141,9 +141,13 @@ fn ours(mut whole: Map<String, Value>, file: &Path, now: Timestamp) -> Result<Dr
 }
 
 /// The scrollback beside a file, where it is the one that the save speaks of.
-fn scrollback(file: &Path, head: &Head) -> Option<(Vec<u8>, usize)> {
+fn scrollback(file: &Path, head: &Head) -> Option<Scrollback> {
     let told = head.scrollback.as_ref()?;
     let bytes = std::fs::read(beside(file)).ok()?;
     let texts = crate::scrollback::unpack(&bytes).ok()?;
-    (bytes.len() as u64 == told.bytes).then_some((bytes, texts.len()))
+    (bytes.len() as u64 == told.bytes).then_some(Scrollback {
+        packed: bytes,
+        panes: texts.len(),
+        taken_at: told.taken_at,
+    })
 }

@@ -80,6 +80,7 @@ mod tests {
                 windows: vec![window],
             },
             agents: Vec::new(),
+            gone_since: None,
         }
     }
 

@@ -5,6 +5,9 @@
 
 mod carry;
 mod compare;
+mod drift;
+mod follow;
+mod gone;
 mod guard;
 mod mend;
 mod resurrect;
@@ -15,6 +18,8 @@ mod take;
 
 pub use carry::{CarryError, Imported, export, import};
 pub use compare::{Change, compare};
+pub use drift::{Drift, drift};
+pub use follow::Followed;
 pub use guard::{Unanswered, objection};
 pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};

@@ -39,7 +39,7 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
     }
     let (socket, version) = (PathBuf::from("resurrect"), String::new());
     let tmux = Shot { socket, pid: 0, start_time: 0, version, sessions, windows };
-    let servers = vec![SavedServer { tmux, agents: Vec::new() }];
+    let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None }];
     let head = Head {
         schema: SCHEMA,
         saved_at: now,

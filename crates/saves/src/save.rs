@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agents::SessionId;
+use jiff::Timestamp;
 use mux::Shot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +27,9 @@ pub struct SavedServer {
     /// The panes with a known conversation.
     #[serde(default)]
     pub agents: Vec<Agent>,
+    /// Since when it is not there any more: what it had was not brought back yet.
+    #[serde(default, rename = "goneSince", skip_serializing_if = "Option::is_none")]
+    pub gone_since: Option<Timestamp>,
 }
 
 /// The conversation in a pane.

@@ -1,17 +1,17 @@
 //! Saving: what was taken becomes a generation and, where nothing speaks against it, the current one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use state::StateDir;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
-use state::saves::{self, Draft, Head, Kind, SCHEMA, SaveError};
+use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollback};
 use state::seal::Key;
 
 use crate::guard::objection;
-use crate::save;
+use crate::save::{self, SavedServer};
 use crate::scrollback::{PaneText, pack};
 use crate::take::Taken;
 
@@ -80,6 +80,15 @@ pub struct Saved {
     pub skipped: Vec<saves::Skipped>,
 }
 
+/// Where a save stands among the others.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// It is one more, and the journal tells of it.
+    New(Timestamp),
+    /// It takes the place of this one.
+    Of(&'a str),
+}
+
 /// The turn to save, as long as it is held.
 #[derive(Debug)]
 #[must_use = "others may save as soon as this is gone"]
@@ -113,30 +122,62 @@ impl Saver {
     /// # Errors
     /// The saves cannot be listed.
     pub fn judge(&self, taken: &Taken, force: bool) -> Result<Judged, SaverError> {
-        let mut judged = Judged { outcome: Outcome::Current, current: None, skipped: Vec::new() };
-        let mut current = saves::named_current(&self.state, Some(&self.key));
-        if current.is_none() {
-            let listed = saves::list(&self.state, Some(&self.key))?;
-            current = listed.current.and_then(|id| saves::load(&self.state, Some(&self.key), &id).ok());
-            judged.skipped = listed.skipped;
+        let (current, skipped) = self.current()?;
+        let outcome = self.outcome(current.as_ref(), taken, force);
+        Ok(Judged { outcome, current: current.map(|current| current.id), skipped })
+    }
+
+    /// The save that is current now, and the files that were passed over on the way to it.
+    pub(crate) fn current(&self) -> Result<(Option<Loaded>, Vec<saves::Skipped>), SaverError> {
+        if let Some(current) = saves::named_current(&self.state, Some(&self.key)) {
+            return Ok((Some(current), Vec::new()));
         }
-        let servers = current.as_ref().and_then(|current| save::servers(&current.whole));
-        judged.current = current.map(|current| current.id);
-        if let Some(why) = objection(servers.as_deref(), &taken.servers, &taken.unanswered)
-            && !force
-        {
-            judged.outcome = Outcome::Held { why };
+        let listed = saves::list(&self.state, Some(&self.key))?;
+        let current = listed.current.and_then(|id| saves::load(&self.state, Some(&self.key), &id).ok());
+        Ok((current, listed.skipped))
+    }
+
+    pub(crate) fn outcome(&self, current: Option<&Loaded>, taken: &Taken, force: bool) -> Outcome {
+        let servers = current.and_then(|current| save::servers(&current.whole));
+        match objection(servers.as_deref(), &taken.servers, &taken.unanswered) {
+            Some(why) if !force => Outcome::Held { why },
+            _ => Outcome::Current,
         }
-        Ok(judged)
+    }
+
+    /// The sockets of the servers in the current save: some are where nobody would look for them.
+    pub fn known_sockets(&self) -> Vec<PathBuf> {
+        let current = saves::named_current(&self.state, Some(&self.key));
+        let servers = current.and_then(|current| save::servers(&current.whole)).unwrap_or_default();
+        let sockets = servers.into_iter().map(|server| server.tmux.socket);
+        sockets.filter(|socket| socket.is_absolute() && socket.exists()).collect()
+    }
+
+    /// When the scrollback of the current save was taken; nothing where it has none.
+    pub fn scrollback_taken(&self) -> Option<Timestamp> {
+        let head = saves::named_current(&self.state, Some(&self.key))?.head;
+        Some(head.scrollback?.taken_at.unwrap_or(head.saved_at))
+    }
+
+    /// Keeps restores on these servers from beginning.
+    pub(crate) fn no_restores(&self, taken: &Taken) -> Result<Vec<Option<Lock>>, SaverError> {
+        let servers = taken.servers.iter().map(|server| (server.tmux.pid, server.tmux.start_time));
+        servers.map(|server| no_restore(&self.state, Some(server))).collect()
     }
 
     /// The head of a save of this.
-    pub fn head(taken: &Taken, kind: Kind, name: Option<String>, outcome: &Outcome, now: Timestamp) -> Head {
+    pub fn head(
+        servers: &[SavedServer],
+        kind: Kind,
+        name: Option<String>,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Head {
         let held = match outcome {
             Outcome::Current => None,
             Outcome::Held { why } => Some(why.clone()),
         };
-        let counts = save::counts(&taken.servers);
+        let counts = save::counts(servers);
         Head { schema: SCHEMA, saved_at: now, kind, name, imported: false, held, counts, scrollback: None }
     }
 
@@ -146,30 +187,47 @@ impl Saver {
     /// A restore runs on one of the servers, or it cannot be written. What was current stays.
     pub fn save(
         &self,
-        _turn: &Turn,
+        turn: &Turn,
         taken: &Taken,
         texts: Option<&[PaneText]>,
         kind: Kind,
         wish: &Wish,
         now: Timestamp,
     ) -> Result<Saved, SaverError> {
-        let servers = taken.servers.iter().map(|server| (server.tmux.pid, server.tmux.start_time));
-        let _no_restores =
-            servers.map(|server| no_restore(&self.state, Some(server))).collect::<Result<Vec<_>, _>>()?;
+        let _no_restores = self.no_restores(taken)?;
         let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
         let scrollback = match texts {
-            Some(texts) => Some((pack(texts).map_err(unfit)?, texts.len())),
+            Some(texts) => {
+                let packed = pack(texts).map_err(unfit)?;
+                Some(Scrollback { packed, panes: texts.len(), taken_at: Some(now) })
+            }
             None => None,
         };
         let body = save::body(&taken.servers).ok_or_else(|| SaverError::Unfit("it is no JSON".to_owned()))?;
-        let Judged { outcome, mut current, skipped } = self.judge(taken, wish.force)?;
-        let head = Self::head(taken, kind, wish.name.clone(), &outcome, now);
-        let written = saves::store(&self.state, &self.key, &Draft { head, body, scrollback }, save::count)?;
+        let judged = self.judge(taken, wish.force)?;
+        let head = Self::head(&taken.servers, kind, wish.name.clone(), &judged.outcome, now);
+        self.commit(turn, &Draft { head, body, scrollback }, judged, Place::New(now))
+    }
+
+    /// Writes a save, makes it current where it may be, and lets go of old ones.
+    pub(crate) fn commit(
+        &self,
+        _turn: &Turn,
+        draft: &Draft,
+        judged: Judged,
+        place: Place<'_>,
+    ) -> Result<Saved, SaverError> {
+        let Judged { outcome, mut current, skipped } = judged;
+        let written = saves::store(&self.state, &self.key, draft, save::count)?;
         if outcome == Outcome::Current {
             saves::make_current(&self.state, &written.id)?;
             current = Some(written.id.clone());
         }
-        self.tell(&written.id, &written.head, now)?;
+        match place {
+            Place::New(now) => self.tell(&written.id, &written.head, now)?,
+            // Before pruning: counted beside its successor it would push out an older one.
+            Place::Of(old) => saves::discard(&self.state, old)?,
+        }
         let pruned = saves::prune(&self.state, current.as_deref(), self.keep)?;
         Ok(Saved { id: written.id, head: written.head, outcome, pruned, skipped })
     }

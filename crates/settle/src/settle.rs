@@ -91,6 +91,8 @@ pub struct Settled {
     pub events: usize,
     /// Conversations whose turn ended, or that ended: the vault should take them now.
     pub turned: BTreeSet<SessionId>,
+    /// Conversations that came, went, or are in another pane than before: a save of tmux should say so.
+    pub moved: BTreeSet<SessionId>,
     /// What is going wrong.
     pub alarms: Vec<Alarm>,
     /// Every record as it now is.
@@ -111,6 +113,7 @@ impl Settled {
             touched: self.touched.into_iter().chain(next.touched).collect(),
             events: self.events + next.events,
             turned: self.turned.into_iter().chain(next.turned).collect(),
+            moved: self.moved.into_iter().chain(next.moved).collect(),
             troubles: self.troubles.into_iter().chain(next.troubles).collect(),
             ..next
         }
@@ -215,6 +218,9 @@ impl Settler {
                 continue;
             }
             settled.touched.insert(id.clone());
+            if before.get(id).is_none_or(|before| has_moved(before, record)) {
+                settled.moved.insert(id.clone());
+            }
             let mut entry = held.remove(id).unwrap_or_else(|| Held::fresh(record.clone()));
             entry.record = record.clone();
             if let Err(error) = record::store(&self.state, &self.key, &entry) {
@@ -368,6 +374,16 @@ impl Settler {
         }
         notes
     }
+}
+
+/// Whether what a save says of a conversation differs: whether it lives, as which process, in which pane, how sure that is.
+fn has_moved(before: &SessionRecord, after: &SessionRecord) -> bool {
+    let process = |record: &SessionRecord| {
+        let run = record.run()?;
+        Some((run.pid, run.proc_start, run.grade, run.argv.is_some()))
+    };
+    let told = |record: &SessionRecord| (record.status, process(record), record.cwd.clone());
+    before.place != after.place || told(before) != told(after)
 }
 
 /// The sockets of the servers that active conversations are on.

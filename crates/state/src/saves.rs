@@ -9,9 +9,9 @@ mod file;
 mod list;
 mod prune;
 
-pub use file::{Draft, Loaded, Written, load, make_current, named_current, store};
+pub use file::{Draft, Loaded, Scrollback, Written, load, make_current, named_current, store};
 pub use list::{Generation, Listed, Skipped, list};
-pub use prune::prune;
+pub use prune::{discard, prune};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,6 +84,9 @@ pub struct Beside {
     pub bytes: u64,
     /// BLAKE3 of the file.
     pub blake3: String,
+    /// When panes showed it: a save that nobody asked for carries the scrollback of the one before.
+    #[serde(default, rename = "takenAt", skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<Timestamp>,
 }
 
 /// What every save says first.

@@ -22,6 +22,8 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod task;
+pub(crate) mod tick;
+pub(crate) mod trigger;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod unpause;
@@ -65,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Pane(args) => pane::run(&args),
+        Command::Tick(args) => tick::run(&args),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
 }

@@ -5,6 +5,7 @@ use saves::Save;
 use serde_json::json;
 use state::saves::Kind;
 
+use crate::commands::trigger::Trigger;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, Table, count, say};
@@ -34,12 +35,18 @@ pub(crate) struct Args {
     /// Agents that start at once
     #[arg(long, value_name = "N")]
     max_parallel: Option<usize>,
+    /// What asks for it
+    #[arg(long, hide = true, value_enum, default_value_t = Trigger::Manual)]
+    by: Trigger,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.by.stays(context)?.is_some() {
+        return Ok(Exit::Done);
+    }
     let alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
     let save = chosen(context, args.save.as_deref())?;
@@ -47,22 +54,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let alive = restoring::look(&sockets, &settled)?;
     let ground = restoring::ground(context, &settled);
     let again = args.save.is_some() || !args.only.is_empty();
-    let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, false));
+    let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, args.by.is_automatic()));
     narrow(&mut planned, &args.only);
     if args.dry_run {
         return show_plan(&planned, args.json);
     }
+    if planned.is_empty() && args.by.is_automatic() {
+        return Ok(Exit::Done);
+    }
     if planned.is_empty() {
         return report(&unmoved(&planned), &planned, args.json);
     }
-    if !args.yes {
+    if !args.yes && !args.by.is_automatic() {
         if !args.json {
             show_plan(&planned, false)?;
         }
         super::init::agree(false, "Restore?")?;
     }
     let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy };
-    let done = restoring::act(context, &settled, &planned, manner, "manual")?;
+    let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
         save_what_is_there(context);

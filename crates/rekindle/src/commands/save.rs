@@ -1,10 +1,9 @@
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Asked, Outcome, Saver, SaverError, Taken, Wish};
+use saves::{Asked, Followed, Outcome, Saver, SaverError, Taken, Wish};
 use serde_json::{Value, json};
 use settle::Settler;
 use state::saves::{Head, Kind};
@@ -69,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
-    let taken = look(&context.settler()?)?;
+    let taken = look(&context.settler()?, &saver)?;
     for server in &taken.unanswered {
         say(&format!("rekindle: {} does not answer: {}", server.socket.display(), server.why));
     }
@@ -82,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let now = Timestamp::now();
     if args.dry_run {
         let outcome = saver.judge(&taken, args.force).map_err(refused)?.outcome;
-        let head = Saver::head(&taken, kind, args.name.clone(), &outcome, now);
+        let head = Saver::head(&taken.servers, kind, args.name.clone(), &outcome, now);
         return told(args, None, &head, &outcome, &[]);
     }
     let lines = context.config.save.scrollback_lines;
@@ -121,9 +120,35 @@ fn refused(error: SaverError) -> Failure {
     }
 }
 
+/// What became of a save that nobody asked for; nothing while a restore runs. Scrollback is taken where the one of the
+/// current save is older than this.
+pub(crate) fn follow(
+    context: &Context,
+    kind: Kind,
+    scrollback_after: Option<Duration>,
+) -> Result<Option<Followed>, Failure> {
+    let saver = saver(context)?;
+    let turn = match saver.begin() {
+        Err(SaverError::Restoring) => return Ok(None),
+        turn => turn?,
+    };
+    let taken = look(&context.settler()?, &saver)?;
+    let now = Timestamp::now();
+    let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    let lines = context.config.save.scrollback_lines;
+    let due =
+        scrollback_after.is_some_and(|after| saver.scrollback_taken().is_none_or(|at| age(at) >= after));
+    let texts = (due && lines > 0).then(|| scrollback(&taken, lines));
+    match saver.follow(&turn, &taken, texts.as_deref(), kind, context.config.restore.keep_map, now) {
+        Err(SaverError::Restoring) => Ok(None),
+        followed => Ok(Some(followed?)),
+    }
+}
+
 /// Asks tmux while everything hooks left is settled: each takes about as long as the other.
-fn look(settler: &Settler) -> Result<Taken, Failure> {
-    let known = sockets();
+fn look(settler: &Settler, saver: &Saver) -> Result<Taken, Failure> {
+    let mut known = Context::sockets();
+    known.extend(saver.known_sockets());
     let (settled, asked) = std::thread::scope(|scope| {
         let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
         // Who did not answer because the question failed has saved nothing, and an empty save is held.
@@ -135,16 +160,6 @@ fn look(settler: &Settler) -> Result<Taken, Failure> {
     let others: Vec<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
     let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
     Ok(saves::take(asked, &settled))
-}
-
-/// The servers where tmux puts them, and the one around us.
-fn sockets() -> BTreeSet<PathBuf> {
-    let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-    let mut all: BTreeSet<PathBuf> = mux::sockets(&base).into_iter().collect();
-    let around = std::env::var("TMUX").ok();
-    let around = around.as_deref().and_then(|tmux| tmux.rsplitn(3, ',').nth(2)).map(PathBuf::from);
-    all.extend(around.filter(|socket| socket.is_absolute()));
-    all
 }
 
 pub(crate) fn counts_json(head: &Head) -> Value {

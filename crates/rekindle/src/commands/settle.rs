@@ -128,6 +128,10 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
         for failure in after.into_iter().filter_map(Result::err) {
             log(failure.message());
         }
+        if !(settled.moved.is_empty() && settled.turned.is_empty()) {
+            crate::hot::soon::announce()
+                .unwrap_or_else(|error| log(&format!("cannot ask for a save: {error}")));
+        }
         let looked_again = std::mem::replace(&mut again, settled.turned.clone());
         if !again.is_empty() {
             settle::wait_for_rest(&settled.records, &again);

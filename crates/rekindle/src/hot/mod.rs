@@ -1,4 +1,4 @@
-//! What agents run all day: `hook` and `statusline`. **Hot**: looked at before the command line is built.
+//! What agents and tmux run all day: `hook`, `statusline`, `tick --hook`. **Hot**: looked at before the command line is built.
 //!
 //! They never fail the agent: whatever happens they exit 0 and leave a line in the log. They take no lock, run no tmux,
 //! open no transcript, compile no pattern, and wait for nothing but the disk at the first and last event of a session.
@@ -6,6 +6,7 @@
 
 pub(crate) mod hook;
 mod keep;
+pub(crate) mod soon;
 pub(crate) mod statusline;
 mod style;
 mod zone;
@@ -14,6 +15,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::panic::UnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -21,6 +23,9 @@ use doctor::Surroundings;
 use state::StateDir;
 use state::lock::{Lock, LockError};
 use state::refuge::{self, Refuge};
+use state::saves::Kind;
+
+use crate::exit::{Exit, Failure};
 
 /// The most that is read from an agent.
 const LARGEST: u64 = 16 << 20;
@@ -32,6 +37,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Option<ExitCode> {
     match command.to_str()? {
         "hook" if !asked_for_help => Some(hook::run(rest)),
         "statusline" if !asked_for_help => Some(statusline::run(rest)),
+        "tick" if rest.len() == 1 && rest[0] == "--hook" => Some(soon::run(Kind::Hook)),
+        "tick" if rest.len() == 1 && rest[0] == "--event" => Some(soon::run(Kind::Event)),
         _ => None,
     }
 }
@@ -106,6 +113,12 @@ fn start_settle(state: &StateDir) -> std::io::Result<()> {
     if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
         return Ok(());
     }
+    start(&["settle", "--detached"], || crate::commands::settle::detached(BTreeSet::new()))
+}
+
+/// Begins work in a process of its own, which nobody waits for: by a fork where that is safe, else as this program with
+/// these words.
+fn start(words: &[&str], work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe) -> std::io::Result<()> {
     // Agents wait until everybody has closed the pipes they gave to a hook: the new process must never hold them.
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
@@ -115,21 +128,21 @@ fn start_settle(state: &StateDir) -> std::io::Result<()> {
     // stay; its child leaves.
     let _ = rustix::process::setsid();
     if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
-        return fork_settle();
+        return fork(work);
     }
-    Command::new(std::env::current_exe()?).args(["settle", "--detached"]).spawn().map(drop)
+    Command::new(std::env::current_exe()?).args(words).spawn().map(drop)
 }
 
 /// A fork without a new program: starting one takes longer than all the rest of a hook together (measured: 1.6 of
 /// 3.0 ms), and what follows is in memory already.
-fn fork_settle() -> std::io::Result<()> {
+fn fork(work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe) -> std::io::Result<()> {
     // SAFETY: the caller has made sure that this process has one thread, so that no lock of the allocator or of anything
     // else can be held by a thread that the child does not have.
     match unsafe { libc::fork() } {
         0 => {
             // The child must not return into what the parent is doing, not even by a panic.
-            let settled = std::panic::catch_unwind(|| crate::commands::settle::detached(BTreeSet::new()));
-            std::process::exit(i32::from(!matches!(settled, Ok(Ok(_)))));
+            let done = std::panic::catch_unwind(work);
+            std::process::exit(i32::from(!matches!(done, Ok(Ok(_)))));
         }
         -1 => Err(std::io::Error::last_os_error()),
         _ => Ok(()),

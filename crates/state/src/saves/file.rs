@@ -23,8 +23,26 @@ pub struct Draft {
     pub head: Head,
     /// Everything else.
     pub body: Map<String, Value>,
-    /// Compressed scrollback, and of how many panes.
-    pub scrollback: Option<(Vec<u8>, usize)>,
+    /// Its scrollback.
+    pub scrollback: Option<Scrollback>,
+}
+
+/// What panes showed, compressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scrollback {
+    /// The file as it will be.
+    pub packed: Vec<u8>,
+    /// Of how many panes.
+    pub panes: usize,
+    /// When they showed it, where that is known.
+    pub taken_at: Option<Timestamp>,
+}
+
+impl Scrollback {
+    /// BLAKE3 of the file.
+    pub fn hash(&self) -> String {
+        blake3::hash(&self.packed).to_hex().to_string()
+    }
 }
 
 /// A save as it was written.
@@ -53,6 +71,13 @@ pub struct Loaded {
     pub scrollback: Option<PathBuf>,
 }
 
+impl Loaded {
+    /// Whether this is its scrollback.
+    pub fn has(&self, scrollback: &Scrollback) -> bool {
+        self.head.scrollback.as_ref().is_some_and(|beside| beside.blake3 == scrollback.hash())
+    }
+}
+
 /// Writes a save, whole, and reads it back; `current` is not touched. Hold [`super::lock`].
 ///
 /// # Errors
@@ -75,10 +100,14 @@ pub fn store(
     head.counts = count(&draft.body).ok_or_else(|| broken("its parts cannot be counted"))?;
     head.scrollback = None;
     let beside = path.with_extension("zst");
-    if let Some((bytes, panes)) = &draft.scrollback {
-        durable::create_new(&beside, Kept::default(), |out| out.write_all(bytes))?;
-        let blake3 = blake3::hash(bytes).to_hex().to_string();
-        head.scrollback = Some(Beside { panes: *panes, bytes: bytes.len() as u64, blake3 });
+    if let Some(scrollback) = &draft.scrollback {
+        durable::create_new(&beside, Kept::default(), |out| out.write_all(&scrollback.packed))?;
+        head.scrollback = Some(Beside {
+            panes: scrollback.panes,
+            bytes: scrollback.packed.len() as u64,
+            blake3: scrollback.hash(),
+            taken_at: scrollback.taken_at,
+        });
     }
     let written = write(key, &path, &head, &draft.body).and_then(|()| check(state, key, &id, &head, &count));
     if let Err(error) = written {

@@ -26,9 +26,7 @@ pub fn prune(state: &StateDir, current: Option<&str>, keep: usize) -> Result<Vec
     for held in [false, true] {
         let counted = ids.iter().filter(|id| id.ends_with(HELD) == held && !is_named(id));
         for id in counted.skip(keep.max(1)).filter(|id| Some(**id) != current) {
-            let path = state.saves().join(format!("{id}.json"));
-            durable::remove(&path)?;
-            durable::remove(&path.with_extension("zst"))?;
+            discard(state, id)?;
             gone.push((*id).to_owned());
         }
     }
@@ -43,6 +41,17 @@ pub fn prune(state: &StateDir, current: Option<&str>, keep: usize) -> Result<Vec
         }
     }
     Ok(gone)
+}
+
+/// Removes a save whose place another one has taken; that one must be current by now. Hold [`super::lock`].
+///
+/// # Errors
+/// It cannot be removed; then there is one save more.
+pub fn discard(state: &StateDir, old: &str) -> Result<(), SaveError> {
+    let path = state.saves().join(format!("{old}.json"));
+    durable::remove(&path)?;
+    durable::remove(&path.with_extension("zst"))?;
+    Ok(())
 }
 
 /// The id of a save by its path; other files are none of ours.

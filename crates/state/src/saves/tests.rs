@@ -59,7 +59,7 @@ impl Room {
 fn a_save_reads_back_sealed_private_and_with_unknown_keys() {
     let room = room();
     let mut draft = room.draft(5, 3);
-    draft.scrollback = Some((b"text".to_vec(), 1));
+    draft.scrollback = Some(Scrollback { packed: b"text".to_vec(), panes: 1, taken_at: None });
     let written = room.store(&draft);
     assert_eq!(written.id, "19700101T000005.000Z-manual");
     let read = load(&room.state, Some(&room.key), &written.id).unwrap();
@@ -82,7 +82,7 @@ fn what_does_not_count_the_same_again_is_no_save() {
         Some(Counts { panes: times.get(), ..Counts::default() })
     };
     let mut draft = room.draft(2, 2);
-    draft.scrollback = Some((b"x".to_vec(), 1));
+    draft.scrollback = Some(Scrollback { packed: b"x".to_vec(), panes: 1, taken_at: None });
     let stored = store(&room.state, &room.key, &draft, drifting);
     assert!(matches!(stored, Err(SaveError::NotAsWritten { .. })));
     let listed = room.list();
@@ -119,7 +119,7 @@ fn pruning_spares_the_current_one_and_names_and_counts_held_ones_apart() {
     for (second, name) in [(2, Some("release")), (3, Some("release")), (4, None), (5, None), (6, None)] {
         let mut draft = room.draft(second, 5);
         draft.head.name = name.map(str::to_owned);
-        draft.scrollback = Some((b"x".to_vec(), 1));
+        draft.scrollback = Some(Scrollback { packed: b"x".to_vec(), panes: 1, taken_at: None });
         room.store(&draft);
     }
     for second in 10..15 {

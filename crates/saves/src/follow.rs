@@ -1,0 +1,264 @@
+//! Saves that nobody asked for: after an event, or because time has passed. **They never push out what is worth keeping**:
+//! what says nothing new is not written, what only says what comes and goes takes the place of the save before, and what
+//! went without a word stays until it is brought back.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use state::saves::{Draft, Kind, Loaded, Scrollback};
+
+use crate::drift::{Drift, drift};
+use crate::gone::unforgotten;
+use crate::save::{self, Save, SavedServer};
+use crate::saver::{Judged, Outcome, Place, Saved, Saver, SaverError, Turn};
+use crate::scrollback::{PaneText, pack, unpack};
+use crate::take::Taken;
+
+/// What became of a save that nobody asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// No pane is there: nothing was written.
+    Empty,
+    /// The current save says the same already: nothing was written.
+    Unchanged {
+        /// That save.
+        id: String,
+    },
+    /// It took the place of the save before: only what comes and goes is new.
+    Refreshed(Saved),
+    /// It is a new one.
+    Saved(Saved),
+}
+
+impl Saver {
+    /// Saves what was taken in this turn as far as it says something new, with what was there so long ago at most and was
+    /// not brought back. Without texts the scrollback of the save before is carried over.
+    ///
+    /// # Errors
+    /// A restore runs, or it cannot be written. What was current stays.
+    pub fn follow(
+        &self,
+        turn: &Turn,
+        taken: &Taken,
+        texts: Option<&[PaneText]>,
+        kind: Kind,
+        keep_gone: Duration,
+        now: Timestamp,
+    ) -> Result<Followed, SaverError> {
+        if taken.servers.iter().all(|server| server.tmux.panes().count() == 0) {
+            return Ok(Followed::Empty);
+        }
+        let _no_restores = self.no_restores(taken)?;
+        let (current, skipped) = self.current()?;
+        let before = current.as_ref().and_then(Save::of);
+        let mut servers = taken.servers.clone();
+        if let Some(before) = &before {
+            let keep = SignedDuration::try_from(keep_gone).unwrap_or(SignedDuration::MAX);
+            let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
+            servers.extend(unforgotten(before, &taken.servers, since));
+        }
+        let old = before.as_ref().map_or(&[][..], |before| &before.servers);
+        let scrollback = scrollback(current.as_ref(), old, &servers, texts, now)?;
+        let drift = if before.is_some() { drift(old, &servers) } else { Drift::Lasting };
+        if let Some(current) = &current
+            && drift == Drift::None
+            && scrollback.as_ref().is_none_or(|text| current.has(text))
+        {
+            return Ok(Followed::Unchanged { id: current.id.clone() });
+        }
+        let body = save::body(&servers).ok_or_else(|| SaverError::Unfit("it is no JSON".to_owned()))?;
+        let head = Self::head(&servers, kind, None, &Outcome::Current, now);
+        let draft = Draft { head, body, scrollback };
+        let id = current.as_ref().map(|current| current.id.clone());
+        let judged = Judged { outcome: Outcome::Current, current: id, skipped };
+        match current.as_ref().filter(|old| drift != Drift::Lasting && is_passing(old)) {
+            Some(old) => Ok(Followed::Refreshed(self.commit(turn, &draft, judged, Place::Of(&old.id))?)),
+            None => Ok(Followed::Saved(self.commit(turn, &draft, judged, Place::New(now))?)),
+        }
+    }
+}
+
+/// Whether a save may give its place to a newer one: nobody asked for it.
+fn is_passing(save: &Loaded) -> bool {
+    let asked_for = !matches!(save.head.kind, Kind::Timer | Kind::Hook | Kind::Event);
+    !asked_for && save.head.name.is_none() && save.head.held.is_none() && !save.head.imported
+}
+
+/// What panes show now, where it was asked for, and what those of the save before showed that were not asked.
+fn scrollback(
+    current: Option<&Loaded>,
+    old: &[SavedServer],
+    servers: &[SavedServer],
+    texts: Option<&[PaneText]>,
+    now: Timestamp,
+) -> Result<Option<Scrollback>, SaverError> {
+    let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
+    let known = current.and_then(|current| {
+        let beside = current.head.scrollback.as_ref()?;
+        let packed = std::fs::read(current.scrollback.as_ref()?).ok()?;
+        let taken_at = Some(beside.taken_at.unwrap_or(current.head.saved_at));
+        let scrollback = Scrollback { packed, panes: beside.panes, taken_at };
+        (scrollback.hash() == beside.blake3).then_some(scrollback)
+    });
+    let places = |at: usize| {
+        servers.iter().position(|server| Some(server.tmux.id()) == old.get(at).map(|old| old.tmux.id()))
+    };
+    let is_asked = |at: usize| texts.is_some() && servers[at].gone_since.is_none();
+    if let Some(known) = &known
+        && texts.is_none()
+        && (0..old.len()).all(|at| places(at) == Some(at))
+    {
+        return Ok(Some(known.clone()));
+    }
+    let mut all = texts.unwrap_or_default().to_vec();
+    if let Some(known) = &known {
+        for text in unpack(&known.packed).map_err(unfit)? {
+            if let Some(server) = places(text.server).filter(|at| !is_asked(*at)) {
+                all.push(PaneText { server, ..text });
+            }
+        }
+    }
+    if texts.is_none() && all.is_empty() {
+        return Ok(None);
+    }
+    let taken_at = if texts.is_some() { Some(now) } else { known.and_then(|known| known.taken_at) };
+    Ok(Some(Scrollback { packed: pack(&all).map_err(unfit)?, panes: all.len(), taken_at }))
+}
+
+#[cfg(test)]
+mod tests {
+
+    use state::StateDir;
+    use state::seal::Key;
+
+    use super::*;
+    use crate::resurrect::resurrected;
+    use crate::saver::Wish;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    struct Desk {
+        _root: tempfile::TempDir,
+        saver: Saver,
+        taken: Taken,
+        second: i64,
+    }
+
+    impl Desk {
+        /// A server with so many panes, and room for so many saves.
+        fn new(panes: usize, keep: usize) -> Desk {
+            let root = tempfile::tempdir().unwrap();
+            let state = StateDir::open(root.path().join("state")).unwrap();
+            let key = Key::open(&root.path().join("key")).unwrap();
+            let saver = Saver { state, key, keep, patience: Duration::ZERO };
+            let line = |at: usize| format!("pane\twork\t0\t1\t:*\t{at}\ttitle\t:/a\t1\tbash\t:\n");
+            let text: String = (0..panes).map(line).collect();
+            let servers = resurrected(&text, Timestamp::UNIX_EPOCH).save.servers;
+            Desk { _root: root, saver, taken: Taken { servers, unanswered: Vec::new() }, second: 0 }
+        }
+
+        fn follow(&mut self, text: Option<&str>) -> Followed {
+            self.second += 1;
+            let texts =
+                text.map(|text| vec![PaneText { server: 0, pane: "%0".to_owned(), text: text.to_owned() }]);
+            let (turn, now) = (self.saver.begin().unwrap(), Timestamp::from_second(self.second).unwrap());
+            self.saver.follow(&turn, &self.taken, texts.as_deref(), Kind::Timer, DAY, now).unwrap()
+        }
+
+        fn ids(&self) -> Vec<String> {
+            let listed = state::saves::list(&self.saver.state, Some(&self.saver.key)).unwrap();
+            listed.generations.into_iter().map(|save| save.id).collect()
+        }
+
+        fn rename(&mut self, name: &str) {
+            self.taken.servers[0].tmux.sessions[0].name = name.to_owned();
+        }
+
+        fn title(&mut self, title: &str) {
+            self.taken.servers[0].tmux.windows[0].panes[0].title = title.to_owned();
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_new_is_not_written_and_what_passes_takes_the_place_of_the_last() {
+        let mut desk = Desk::new(2, 3);
+        for name in ["a", "b", "c"] {
+            desk.rename(name);
+            assert!(matches!(desk.follow(None), Followed::Saved(_)));
+        }
+        let kept = desk.ids();
+        assert!(matches!(desk.follow(None), Followed::Unchanged { .. }));
+        for frame in 0..20 {
+            desk.title(&format!("working {frame}"));
+            assert!(matches!(desk.follow(None), Followed::Refreshed(_)));
+        }
+        let now = desk.ids();
+        assert_eq!((now.len(), &now[1..]), (3, &kept[1..]), "no other save went");
+        let current = desk.saver.current().unwrap().0.unwrap();
+        assert_eq!(current.id, now[0]);
+        let servers = save::servers(&current.whole).unwrap();
+        assert_eq!(servers[0].tmux.windows[0].panes[0].title, "working 19", "the newest is what is restored");
+    }
+
+    #[test]
+    fn a_save_that_was_asked_for_gives_its_place_to_nobody() {
+        let mut desk = Desk::new(1, 9);
+        let turn = desk.saver.begin().unwrap();
+        let now = Timestamp::from_second(1).unwrap();
+        let asked = desk.saver.save(&turn, &desk.taken, None, Kind::Manual, &Wish::default(), now).unwrap();
+        drop(turn);
+        desk.second = 1;
+        assert_eq!(desk.follow(None), Followed::Unchanged { id: asked.id.clone() });
+        desk.title("x");
+        assert!(matches!(desk.follow(None), Followed::Saved(_)));
+        assert!(desk.ids().contains(&asked.id));
+    }
+
+    #[test]
+    fn scrollback_is_carried_until_there_is_newer() {
+        let mut desk = Desk::new(1, 9);
+        let text = |desk: &Desk| {
+            let current = desk.saver.current().unwrap().0.unwrap();
+            let packed = std::fs::read(current.scrollback?).unwrap();
+            Some((crate::unpack(&packed).unwrap()[0].text.clone(), desk.saver.scrollback_taken().unwrap()))
+        };
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        desk.follow(Some("one"));
+        assert_eq!(text(&desk), Some(("one".to_owned(), at(1))));
+        assert!(matches!(desk.follow(Some("one")), Followed::Unchanged { .. }));
+        desk.rename("other");
+        assert!(matches!(desk.follow(None), Followed::Saved(_)));
+        assert_eq!(text(&desk), Some(("one".to_owned(), at(1))), "carried");
+        assert!(matches!(desk.follow(Some("two")), Followed::Refreshed(_)));
+        assert_eq!(text(&desk), Some(("two".to_owned(), at(4))));
+        desk.taken.servers[0].tmux.pid += 1;
+        desk.follow(Some("three"));
+        assert_eq!(text(&desk), Some(("three".to_owned(), at(5))), "it is another server's");
+    }
+
+    #[test]
+    fn a_crashed_server_stays_in_the_save_until_its_sessions_are_back() {
+        let mut desk = Desk::new(8, 9);
+        desk.taken.servers[0].tmux.socket = "/tmp/tmux-1/default".into();
+        desk.follow(Some("before the crash"));
+        let whole = std::mem::take(&mut desk.taken.servers);
+        assert_eq!(desk.follow(None), Followed::Empty, "nothing there says nothing");
+        let mut fresh = Desk::new(1, 9).taken.servers;
+        fresh[0].tmux.sessions[0].name = "fresh".to_owned();
+        (fresh[0].tmux.pid, fresh[0].tmux.socket) = (7, whole[0].tmux.socket.clone());
+        desk.taken.servers = fresh.clone();
+        let Followed::Saved(saved) = desk.follow(Some("after it")) else { panic!("not saved") };
+        assert_eq!((saved.outcome, saved.head.counts.panes), (Outcome::Current, 9));
+        let current = desk.saver.current().unwrap().0.unwrap();
+        let texts = unpack(&std::fs::read(current.scrollback.unwrap()).unwrap()).unwrap();
+        let texts: Vec<(usize, &str)> = texts.iter().map(|text| (text.server, text.text.as_str())).collect();
+        assert_eq!(texts, [(0, "after it"), (1, "before the crash")]);
+        assert!(matches!(desk.follow(None), Followed::Unchanged { .. }));
+        let mut restored = whole;
+        restored[0].tmux.pid = 7;
+        restored[0].tmux.sessions.extend(fresh.remove(0).tmux.sessions);
+        desk.taken.servers = restored;
+        let Followed::Saved(saved) = desk.follow(None) else { panic!("not saved") };
+        assert_eq!((saved.head.counts.servers, saved.head.counts.panes), (1, 8));
+    }
+}
