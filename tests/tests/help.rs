@@ -27,7 +27,7 @@ fn help_of_the_program() {
       repair       Mend damaged conversations; every byte that was there is kept
       branches     Draw the branches of a conversation with their last prompts
       show         Read a conversation: who said what, when, with which tool
-      undo         Take the last repair back; what was said since stays
+      undo         Take the last repair or restore back; what was said since stays
       save         Save every tmux session, window and pane, with the conversations
                    in them
       restore      Bring back saved tmux sessions, each agent with its own
@@ -171,7 +171,7 @@ fn help_of_show() {
 #[test]
 fn help_of_undo() {
     insta::assert_snapshot!(help(&["undo"]).unwrap(), @r#"
-    Take the last repair back; what was said since stays
+    Take the last repair or restore back; what was said since stays
 
     Usage: rekindle undo [OPTIONS] [TARGET]
 
@@ -186,6 +186,9 @@ fn help_of_undo() {
     Examples:
       rekindle undo
       rekindle undo 1a2b3c4d --dry-run
+
+    A restore is taken back by closing what it opened; agents that have worked since
+    stay.
     "#);
 }
 

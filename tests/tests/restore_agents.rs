@@ -82,6 +82,7 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     crash(&lab, &[&one, &two]);
     let done = restore(&lab, &[]);
     assert_eq!(done["restored"], 2, "{done}");
+    assert_eq!(lab.pane("work:0.0", "#{@rekindle_restored}").unwrap(), "resumed");
     let explained = rekindle(&lab, &["explain", "work:0.0"]);
     assert!(explained.stdout.contains("SessionStart with the mark of this launch"), "{}", explained.words());
 
@@ -156,6 +157,7 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
     let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("RESTORATION CONTEXT"));
     assert!(sent.contains("Last prompt: ask-00"));
+    assert_eq!(lab.pane("work:0.0", "#{@rekindle_restored}").unwrap(), "fresh");
     // Its user makes the directory again from the pane itself.
     lab.tmux(&["send-keys", "-t", "work:1.0", "m"]).unwrap();
     assert!(wait_until(PATIENCE, || agents(&lab) == 2), "{}", lab.screen("work:1.0"));

@@ -48,6 +48,9 @@ fn kill_server(lab: &Lab) {
 }
 
 fn save(lab: &Lab) {
+    // A program that has not begun yet has no directory.
+    let begun = || !tmux(lab, &["list-panes", "-a", "-F", "|#{pane_current_path}|"]).contains("||");
+    assert!(wait_until(PATIENCE, begun));
     lab.home.rekindle_json(&["save"]).unwrap();
 }
 
@@ -82,8 +85,8 @@ fn build(lab: &Lab) {
 fn everything_comes_back_as_it_was_and_only_once() {
     let lab = new();
     build(&lab);
-    let before = shape(&lab);
     save(&lab);
+    let before = shape(&lab);
     kill_server(&lab);
     restore(&lab, &[]);
     let missing: Vec<_> = before.difference(&shape(&lab)).cloned().collect();
@@ -106,8 +109,8 @@ fn three_triggers_at_once_restore_once() {
     tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
     tmux(&lab, &["split-window", "-d", "-t", "=work:0", SHELL]);
     tmux(&lab, &["new-session", "-d", "-s", "other", "-x", "120", "-y", "40", SHELL]);
-    let before = shape(&lab);
     save(&lab);
+    let before = shape(&lab);
     kill_server(&lab);
     std::thread::scope(|scope| {
         for _ in 0..3 {

@@ -28,6 +28,6 @@ pub use pane::{Pane, PaneRef, Server, ServerId};
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
-pub use start::{Respawn, StartError, base, marked, respawn, source};
+pub use start::{RESTORED, Respawn, StartError, base, entitle, marked, respawn, source};
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

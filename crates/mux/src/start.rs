@@ -133,3 +133,23 @@ pub fn respawn(socket: &Path, programs: &[Respawn], deadline: Duration) -> Resul
     let commands: String = programs.iter().map(command).collect();
     send_with(sourced, commands, "start the agent", deadline).map(drop)
 }
+
+/// The pane option that says how an agent came back: `resumed`, `fresh`. For those who show it in a border.
+pub const RESTORED: &str = "@rekindle_restored";
+
+/// Gives a pane a title, and a word that says how its agent came back. An agent may give it another title later; the word
+/// stays.
+pub fn entitle(
+    socket: &Path,
+    pane: &str,
+    title: &str,
+    word: &str,
+    deadline: Duration,
+) -> Result<(), StartError> {
+    let (target, title) = (quote(pane), text(title));
+    let commands =
+        format!("select-pane -t {target} -T {title}\nset-option -p -t {target} {RESTORED} {}\n", quote(word));
+    let mut sourced = tmux(socket);
+    sourced.args(["source-file", "-"]);
+    send_with(sourced, commands, "give the pane its title", deadline).map(drop)
+}

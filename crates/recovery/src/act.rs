@@ -145,6 +145,19 @@ impl Actor<'_> {
         let _ = mux::respawn(socket, &[program], TMUX_DEADLINE);
     }
 
+    /// Lets the pane's title tell a restored agent from a fresh one. `select-pane -T` on the pane that is looked at would
+    /// not move anybody: it only sets the title.
+    fn entitle(&self, socket: &Path, one: &Started<'_>, outcome: Outcome) {
+        let record = one.step.session.as_ref().and_then(|session| self.records.get(session));
+        let name = record.and_then(|record| record.name.as_deref()).unwrap_or("agent");
+        let (sign, word) = match outcome {
+            Outcome::FreshWithContext => ("✦", "fresh"),
+            _ => ("↻", "resumed"),
+        };
+        // A title is no reason to call a restore a failure.
+        let _ = mux::entitle(socket, &one.pane, &format!("{sign} {name}"), word, TMUX_DEADLINE);
+    }
+
     /// Starts agents, so many at a time, and waits for the word of each.
     fn start_all(&self, socket: &Path, mut waiting: VecDeque<(&PaneStep, Option<String>)>) -> Vec<Restored> {
         let (mut done, mut started): (Vec<Restored>, Vec<Started<'_>>) = (Vec::new(), Vec::new());
@@ -173,6 +186,9 @@ impl Actor<'_> {
                     Judgement::Waiting => still.push(one),
                     Judgement::Done(restored) => {
                         let back = restored.outcome.is_back() || restored.outcome == Outcome::Unverified;
+                        if restored.outcome.is_back() {
+                            self.entitle(socket, &one, restored.outcome);
+                        }
                         if !back {
                             self.wait_in(socket, one.step, Some(&one.pane), &restored.reason);
                         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agents::SessionId;
 use mux::{PaneShot, Shooting, Shot};
 use settle::{Settled, owners};
 use state::record::SessionRecord;
@@ -69,8 +70,9 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         return Occupant::Program { name: "something that cannot be looked at".to_owned() };
     };
     if processes.values().any(|process| process.agent && process.tty.as_deref() == Some(&pane.tty)) {
-        // Nobody knows what was said to an agent that is on no record.
-        return Occupant::Agent { session: None, empty: false };
+        // Nobody knows what was said to an agent that is on no record. One that a restore has just started has its
+        // conversation in the pane's own command, also where the agent itself has wiped its arguments.
+        return Occupant::Agent { session: started_in(&pane.start_command), empty: false };
     }
     let children = processes.values().any(|process| process.parent == pane.pid);
     match pane.command.as_str() {
@@ -81,8 +83,33 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
     }
 }
 
+/// The conversation that a pane's own command resumes or begins.
+fn started_in(command: &str) -> Option<SessionId> {
+    let mut words = command.split([' ', '"', '\'']).filter(|word| !word.is_empty());
+    words.find(|word| ["--resume", "--session-id"].contains(word))?;
+    SessionId::new(words.next()?).ok().filter(SessionId::is_uuid)
+}
+
 fn is_shell(name: &str) -> bool {
     let name = name.trim_start_matches('-');
     ["sh", "bash", "zsh", "fish", "dash", "ksh", "mksh", "tcsh", "csh", "nu", "elvish", "xonsh"]
         .contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panes_command_names_its_conversation() {
+        let id = "9de6caf9-7c6b-4a9b-b41f-a84d0c76689d";
+        let of = |command: &str| started_in(command).map(|id| id.to_string());
+        assert_eq!(
+            of(&format!("rekindle pane run --launch x -- claude --resume {id} --model y")).as_deref(),
+            Some(id)
+        );
+        assert_eq!(of(&format!("\"claude\" \"--session-id\" \"{id}\"")).as_deref(), Some(id));
+        assert_eq!(of("claude --resume"), None);
+        assert_eq!(of("bash"), None);
+    }
 }

@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn quietly(context: &Context, kind: Kind) -> Result<(), Failure> {
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
-    let taken = look(&context.settler()?)?;
+    let taken = look(&context.settler()?, &saver)?;
     saver.save(&turn, &taken, None, kind, &Wish::default(), Timestamp::now()).map_err(refused)?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::output::{Out, ago, bytes};
 /// Take the last repair or restore back; what was said since stays
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run\n\nA restore is taken back by closing what it opened. An agent that has worked since\nstays."
+    after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run\n\nA restore is taken back by closing what it opened; agents that have worked since\nstay."
 )]
 pub(crate) struct Args {
     /// The session, where it was not the last one repaired
