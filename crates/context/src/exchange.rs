@@ -70,8 +70,8 @@ pub enum Outcome {
 const RESULT_LINES: usize = 8;
 const RESULT_CHARACTERS: usize = 600;
 
-/// What is looked at of a result: enough that a secret at its cut is known by what stands around it.
-const RESULT_LOOKED_AT: usize = 16 << 10;
+/// What is kept of a result: enough that a secret at its cut is known by what stands around it.
+pub(crate) const RESULT_LOOKED_AT: usize = 16 << 10;
 
 /// A tool's input may be a whole program.
 const ABOUT_LINES: usize = 20;

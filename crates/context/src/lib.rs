@@ -24,7 +24,7 @@ pub use exchange::{Deed, Exchange, Origin, Outcome, Step};
 pub use fit::Limits;
 pub use half_done::half_done;
 pub use note::{Resumed, Returned, after};
-pub use short::Short;
+pub use short::{Short, last_exchange};
 pub use talk::Talk;
 pub use template::{Given, Template, TemplateError, Variable};
 

@@ -7,7 +7,12 @@ use transcript::Ending;
 use crate::HEADING;
 use crate::clean::clean;
 use crate::cut::shorten;
+use crate::exchange::{Exchange, Origin, Step};
+use crate::talk::Talk;
 use crate::when::local;
+
+const PROMPT: &str = "Last prompt: ";
+const REPLY: &str = "Last reply: ";
 
 /// What goes into the short context.
 #[derive(Debug, Clone, Copy)]
@@ -61,13 +66,23 @@ impl Short<'_> {
         let Some(ending) = self.ending else { return String::new() };
         let mut said = Vec::new();
         if let Some(prompt) = &ending.prompt {
-            said.push(format!("Last prompt: {}", cut(&prompt.text, most / 2)));
+            said.push(format!("{PROMPT}{}", cut(&prompt.text, most / 2)));
         }
         if let Some(reply) = &ending.reply {
-            said.push(format!("Last reply: {}", cut(&reply.text, most / 2)));
+            said.push(format!("{REPLY}{}", cut(&reply.text, most / 2)));
         }
         said.join("\n")
     }
+}
+
+/// The last exchange that a short context holds: all that is left where transcript and screen are gone.
+pub fn last_exchange(text: &str) -> Talk {
+    let told = |begin: &str| text.lines().rev().find_map(|line| line.strip_prefix(begin)).map(str::to_owned);
+    let (prompt, reply) = (told(PROMPT), told(REPLY));
+    let steps: Vec<Step> = reply.map(Step::Said).into_iter().collect();
+    let exchange = Exchange { at: None, prompt, steps, origin: Origin::Transcript };
+    let known = exchange.prompt.is_some() || !exchange.steps.is_empty();
+    Talk { exchanges: known.then_some(exchange).into_iter().collect(), open: Vec::new() }
 }
 
 /// Text on one line without secrets. They go first: a word in their place may be longer than they were.
@@ -115,6 +130,13 @@ mod tests {
             ] {
                 assert!(text.contains(part), "{part} is missing of {most}");
             }
+            let last = last_exchange(&text);
+            assert!(last.last_prompt().is_some_and(|prompt| prompt.starts_with("speech ")), "{last:?}");
+            assert!(
+                matches!(last.last_action(), Some(Step::Said(said)) if said.starts_with("speech ")),
+                "{last:?}"
+            );
         }
+        assert_eq!(last_exchange("RESTORATION CONTEXT\nTask: x\n"), Talk::default());
     }
 }

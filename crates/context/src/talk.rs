@@ -5,7 +5,7 @@ use std::io;
 use jiff::Timestamp;
 use transcript::{AsSource, Speaker, Transcript, Utterance, is_prompt, repair_bytes};
 
-use crate::exchange::{Deed, Exchange, Origin, Outcome, Step};
+use crate::exchange::{Deed, Exchange, Origin, Outcome, RESULT_LOOKED_AT, Step};
 
 /// What was said and done, oldest first, and what was still open at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,8 +88,9 @@ impl Reader {
                 let Some(known) = known else { return };
                 let (_, exchange, step) = self.calls.swap_remove(known);
                 if let Some(Step::Did(deed)) = self.exchanges[exchange].steps.get_mut(step) {
-                    deed.outcome =
-                        if said.failed { Outcome::Failed(said.text) } else { Outcome::Done(said.text) };
+                    let mut text = said.text;
+                    text.truncate(text.floor_char_boundary(RESULT_LOOKED_AT));
+                    deed.outcome = if said.failed { Outcome::Failed(text) } else { Outcome::Done(text) };
                 }
             }
         }
