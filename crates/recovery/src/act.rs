@@ -16,6 +16,7 @@ use mux::Respawn;
 use state::StateDir;
 use state::record::SessionRecord;
 
+use crate::briefing::Briefing;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::{PaneStep, Plan, ServerPlan};
 use crate::seats::Seat;
@@ -38,6 +39,8 @@ pub struct Actor<'a> {
     pub least_memory: u64,
     /// Tell a resumed agent what happened.
     pub note_on_resume: bool,
+    /// Tell a fresh agent everything; the short context where there is nothing to gather it.
+    pub briefing: Option<&'a Briefing<'a>>,
     /// The user's time zone.
     pub zone: TimeZone,
     /// This program, which panes run.

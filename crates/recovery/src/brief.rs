@@ -1,53 +1,97 @@
 //! What an agent is told when it comes back: three lines after a resume, the context where it begins anew.
 
 use agents::SessionId;
+use context::{Deed, Resumed, Returned, Short};
 use jiff::tz::TimeZone;
 use state::StateDir;
-use state::record::SessionRecord;
+use state::durable;
+use state::record::{Doing, SessionRecord};
 
+use crate::act::Actor;
+use crate::briefing::prepared;
+use crate::decide::Act;
 use crate::outcome::Outcome;
 
-const HEADING: &str = "RESTORATION CONTEXT";
-
-/// The note for a resumed agent.
-pub(crate) fn note(record: &SessionRecord, how: Outcome, zone: &TimeZone) -> String {
-    let why = match record.reason.as_deref() {
-        Some("server_exit") => "its terminal server ended",
-        Some("oom") => "the machine ran out of memory",
-        Some("killed") => "its process was killed",
-        _ => "its process ended without its user's doing",
-    };
-    let state = match how {
-        Outcome::RepairedResumed => "Its transcript was damaged and has been mended; nothing was made up.",
-        Outcome::VaultResumed => "Its transcript was lost and has been put back from a copy.",
-        _ => "Its transcript is whole.",
-    };
-    let seen = record.last_seen.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M %Z");
-    format!(
-        "{HEADING}\nThis conversation was resumed after {why}. {state}\nLast active: {seen}. Time has passed since: \
-         files and processes may have changed.\nA command or edit that was under way then did not finish: check before \
-         you rely on it.\n"
-    )
+/// What an agent is told at its start.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// By its SessionStart hook.
+    pub(crate) by_hook: Option<String>,
+    /// As its first prompt.
+    pub(crate) prompt: Option<String>,
 }
 
-/// The context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
-pub(crate) fn context(
-    state: &StateDir,
-    session: &SessionId,
-    record: Option<&SessionRecord>,
-    zone: &TimeZone,
-) -> String {
-    let prepared = state.instances().join("restore/context-cache").join(format!("{session}.txt"));
-    if let Ok(text) = std::fs::read_to_string(prepared) {
+impl Actor<'_> {
+    /// What the agent of a conversation is told; a long brief is written to its file.
+    ///
+    /// # Errors
+    /// That file cannot be written.
+    pub(crate) fn told(
+        &self,
+        act: Act,
+        session: &SessionId,
+        how: Outcome,
+        open: &[Deed],
+    ) -> Result<Told, durable::Error> {
+        let record = self.records.get(session);
+        let by_hook = |text: String| Told { by_hook: Some(text), prompt: None };
+        match (act, self.briefing, record) {
+            (Act::Begin, ..) => Ok(Told::default()),
+            (Act::Fresh, Some(briefing), _) => {
+                let brief = briefing.brief(session);
+                let Some(file) = &brief.context_file else { return Ok(by_hook(brief.text)) };
+                if let Some(folder) = file.parent() {
+                    durable::private_dir(folder)?;
+                }
+                durable::replace(file, brief.text.as_bytes())?;
+                Ok(Told { by_hook: None, prompt: brief.first_prompt() })
+            }
+            (Act::Fresh, None, _) => Ok(by_hook(short(self.state, session, record, &self.zone))),
+            (_, _, Some(record)) if self.note_on_resume => Ok(by_hook(note(record, how, open, &self.zone))),
+            _ => Ok(Told::default()),
+        }
+    }
+}
+
+/// The note for a resumed agent.
+fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) -> String {
+    let returned = match how {
+        Outcome::RepairedResumed => Returned::Mended,
+        Outcome::VaultResumed => Returned::PutBack,
+        _ => Returned::Whole,
+    };
+    let turn_ended = record.activity.and_then(|activity| match activity.state {
+        Doing::Idle => Some(true),
+        Doing::Busy | Doing::Waiting => Some(false),
+        Doing::Shell => None,
+    });
+    let resumed = Resumed {
+        reason: record.reason.as_deref(),
+        returned,
+        last_active: record.last_seen,
+        zone,
+        open,
+        turn_ended,
+    };
+    resumed.note()
+}
+
+/// The short context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
+fn short(state: &StateDir, session: &SessionId, record: Option<&SessionRecord>, zone: &TimeZone) -> String {
+    if let Ok(text) = std::fs::read_to_string(prepared(state, session)) {
         return text;
     }
-    let mut lines = vec![HEADING.to_owned()];
-    lines.push(format!("You take up the work of a conversation that is lost ({}).", session.short()));
-    if let Some(record) = record {
-        lines.extend(record.name.as_ref().map(|name| format!("Name: {name}")));
-        lines.extend(record.task.as_ref().map(|task| format!("Task: {task}")));
-        let seen = record.last_seen.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M %Z");
-        lines.push(format!("Last active: {seen}"));
-    }
-    format!("{}\n", redact::redact(&lines.join("\n")))
+    /// Nothing but a head is in it: no limit is met.
+    const ROOMY: usize = 2_000;
+    let short = Short {
+        name: record.and_then(|record| record.name.as_deref()),
+        session: session.short(),
+        task: record.and_then(|record| record.task.as_deref()),
+        last_active: record.map(|record| record.last_seen).unwrap_or_default(),
+        ending: None,
+        summary: None,
+        zone,
+        most: ROOMY,
+    };
+    short.text()
 }

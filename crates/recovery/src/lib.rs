@@ -4,6 +4,7 @@
 
 mod act;
 mod brief;
+mod briefing;
 mod decide;
 mod facts;
 mod gates;
@@ -14,10 +15,12 @@ mod plan;
 mod record;
 mod seats;
 mod single;
+mod tracker;
 mod undo;
 mod whose;
 
 pub use act::Actor;
+pub use briefing::{Briefing, context_file};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known};
 pub use live::{Silent, look};
@@ -26,5 +29,6 @@ pub use plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed, plan};
 pub use record::{DecisionRecord, PaneDecision, decisions};
 pub use seats::{Live, Occupant, Rung, Seat, mark};
 pub use single::{Destination, bring_back};
+pub use tracker::Tracker;
 pub use undo::{TakenBack, UndoStep, undo_plan};
 pub use whose::{Whose, ran_agent, whose};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agents::claude::Owners;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Act, Actor, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
+use recovery::{Act, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::durable;
@@ -73,10 +73,11 @@ pub(crate) fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled) -> Result<Vec
 }
 
 /// How a plan is carried out.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manner {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Manner<'a> {
     pub(crate) max_parallel: Option<usize>,
     pub(crate) lazy: bool,
+    pub(crate) briefing: Option<&'a Briefing<'a>>,
 }
 
 /// What was done.
@@ -95,7 +96,7 @@ pub(crate) fn act(
     context: &Context,
     settled: &Settled,
     plan: &Plan,
-    manner: Manner,
+    manner: Manner<'_>,
     by: &str,
 ) -> Result<Done, Failure> {
     let state = &context.clinic.state;
@@ -116,6 +117,7 @@ pub(crate) fn act(
         lazy: manner.lazy || restore.lazy,
         least_memory: restore.min_free_memory.0,
         note_on_resume: restore.note_on_resume,
+        briefing: manner.briefing,
         zone: jiff::tz::TimeZone::system(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),

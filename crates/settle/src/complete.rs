@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use context::shorten;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use state::record::{SessionRecord, Spoken, SummarySource};
 use transcript::{Ending, Said};
 
-use crate::derive::context::shorten;
 use crate::world::World;
 
 /// An account: its name and its configuration directory.

@@ -6,12 +6,12 @@ mod tests;
 
 pub(crate) use runs::environment;
 
+use context::shorten;
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Activity, Doing, Run, SessionRecord, Status};
 
 use self::runs::{is_one_shot, note_run};
-use crate::derive::context::shorten;
 use crate::heard::{Heard, What};
 use crate::note::note;
 

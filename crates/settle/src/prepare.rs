@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
+use context::shorten;
 use jiff::Timestamp;
 use serde_json::Value;
 use state::durable;
@@ -14,7 +15,6 @@ use statusline::prepared::{self, LastPrompt, Notice, NoticeKind, Prepared, Slot,
 
 use crate::alarm::{Alarm, AlarmKind};
 use crate::derive;
-use crate::derive::context::shorten;
 use crate::ending::ending;
 use crate::git;
 use crate::left_here::left_here;

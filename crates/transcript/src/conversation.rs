@@ -35,6 +35,10 @@ pub struct Utterance {
     pub text: String,
     /// Whether a resume does not reach it.
     pub stranded: bool,
+    /// The id of the call that this is, or that it answers.
+    pub call: Option<String>,
+    /// Whether a tool says that it failed.
+    pub failed: bool,
 }
 
 impl<S: AsSource> Transcript<S> {
@@ -59,60 +63,71 @@ impl<S: AsSource> Transcript<S> {
                     && no < *root
             });
             let stranded = !request.contains(no) && !before_compaction;
-            for (speaker, text) in self.said_in(&tree, no, &bytes) {
-                let at_ms = Some(row.time).filter(|time| *time != i64::MIN);
-                if !visit(Utterance { speaker, at_ms, text, stranded }) {
+            for said in said_in(&tree, no, &bytes, stranded) {
+                let silent = said.text.trim().is_empty() && !matches!(said.speaker, Speaker::Call(_));
+                if !silent && !visit(said) {
                     return Ok(());
                 }
             }
         }
         Ok(())
     }
-
-    fn said_in(&self, tree: &Tree<'_>, no: RowNo, bytes: &[u8]) -> Vec<(Speaker, String)> {
-        let row = tree.row(no);
-        let plain = match row.kind() {
-            Kind::Assistant => Speaker::Agent,
-            _ if row.is(Flags::COMPACT_SUMMARY) => Speaker::Summary,
-            _ => Speaker::User,
-        };
-        let outline = Outline::parse(bytes);
-        let content = outline.as_ref().and_then(|outline| outline.get("message")?.get("content"));
-        let mut said = Vec::new();
-        match content.map(|content| &content.node) {
-            Some(Node::String(_)) => {
-                said.extend(content.and_then(|c| c.text(bytes)).map(|text| (plain, text)));
-            }
-            Some(Node::Array(items)) => {
-                for item in items {
-                    said.extend(block(item, bytes, &plain));
-                }
-            }
-            _ => {}
-        }
-        said.retain(|(speaker, text)| !text.trim().is_empty() || matches!(speaker, Speaker::Call(_)));
-        said
-    }
 }
 
-fn block(item: &Outline, bytes: &[u8], plain: &Speaker) -> Option<(Speaker, String)> {
-    let text = |key: &str| item.get(key).and_then(|value| value.text(bytes));
-    match text("type")?.as_str() {
-        "text" => Some((plain.clone(), text("text")?)),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-            let input = item.get("input").map(|input| input_text(input, bytes)).unwrap_or_default();
-            Some((Speaker::Call(text("name").unwrap_or_default()), input))
+/// Everything that one row says.
+pub(crate) fn said_in(tree: &Tree<'_>, no: RowNo, bytes: &[u8], stranded: bool) -> Vec<Utterance> {
+    let row = tree.row(no);
+    let speaker = match row.kind() {
+        Kind::Assistant => Speaker::Agent,
+        _ if row.is(Flags::COMPACT_SUMMARY) => Speaker::Summary,
+        _ => Speaker::User,
+    };
+    let at_ms = Some(row.time).filter(|time| *time != i64::MIN);
+    let plain = Utterance { speaker, at_ms, text: String::new(), stranded, call: None, failed: false };
+    let outline = Outline::parse(bytes);
+    let content = outline.as_ref().and_then(|outline| outline.get("message")?.get("content"));
+    let mut said = Vec::new();
+    match content.map(|content| &content.node) {
+        Some(Node::String(_)) => {
+            let text = content.and_then(|content| content.text(bytes));
+            said.extend(text.map(|text| Utterance { text, ..plain.clone() }));
         }
-        "tool_result" => Some((Speaker::Result, result_text(item.get("content")?, bytes))),
-        "image" => Some((plain.clone(), "[picture]".to_owned())),
-        "document" => Some((plain.clone(), "[document]".to_owned())),
+        Some(Node::Array(items)) => said.extend(items.iter().filter_map(|item| block(item, bytes, &plain))),
+        _ => {}
+    }
+    said
+}
+
+fn block(item: &Outline, bytes: &[u8], plain: &Utterance) -> Option<Utterance> {
+    let text = |key: &str| item.get(key).and_then(|value| value.text(bytes));
+    let says = |text: String| Utterance { text, ..plain.clone() };
+    match text("type")?.as_str() {
+        "text" => Some(says(text("text")?)),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Some(Utterance {
+            speaker: Speaker::Call(text("name").unwrap_or_default()),
+            call: text("id"),
+            ..says(item.get("input").map(|input| input_text(input, bytes)).unwrap_or_default())
+        }),
+        "tool_result" => Some(Utterance {
+            speaker: Speaker::Result,
+            call: text("tool_use_id"),
+            failed: item.get("is_error").is_some_and(|failed| &bytes[failed.range.clone()] == b"true"),
+            ..says(item.get("content").map(|content| result_text(content, bytes)).unwrap_or_default())
+        }),
+        // What the provider's own tools found is of many forms; that it came is all that counts here.
+        kind if kind.ends_with("_tool_result") => {
+            Some(Utterance { speaker: Speaker::Result, call: text("tool_use_id"), ..says(String::new()) })
+        }
+        "image" => Some(says("[picture]".to_owned())),
+        "document" => Some(says("[document]".to_owned())),
         _ => None,
     }
 }
 
 /// The one thing that tells a call from others: its command, file, pattern or description; else all of its input.
 fn input_text(input: &Outline, bytes: &[u8]) -> String {
-    const TELLING: [&str; 7] = ["command", "file_path", "path", "pattern", "url", "query", "description"];
+    const TELLING: [&str; 8] =
+        ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"];
     let telling = TELLING.iter().find_map(|key| input.get(key).and_then(|value| value.text(bytes)));
     telling.unwrap_or_else(|| String::from_utf8_lossy(&bytes[input.range.clone()]).into_owned())
 }

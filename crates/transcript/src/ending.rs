@@ -150,7 +150,7 @@ fn spoken(content: &Value) -> String {
 }
 
 /// Whether a user's row was typed by the user as words for the agent: not a command, its output, or a notice.
-fn is_prompt(text: &str) -> bool {
+pub fn is_prompt(text: &str) -> bool {
     const NOT_WORDS: [&str; 7] = [
         "<command-name>",
         "<command-message>",

@@ -23,12 +23,13 @@ mod source;
 mod spoken;
 mod time;
 mod tree;
+mod walked;
 
 pub use branches::{Branch, BranchKind, Forks};
 pub use class::{Class, Recipe};
 pub use conversation::{Speaker, Utterance};
 pub use copies::rename_session;
-pub use ending::{Ending, Said};
+pub use ending::{Ending, Said, is_prompt};
 pub use lines::Buffer;
 pub use plan::{Change, Finding, Plan, Reject};
 pub use reach::Loss;

@@ -42,6 +42,9 @@ fn script(request: &Value, last: &[Value], said: &str) -> (Vec<Value>, &'static 
     if let Some(command) = argument(said, "RUNTOOL").filter(|_| may_call) {
         return (vec![text("Running it."), bash(command)], "tool_use");
     }
+    if let Some(path) = argument(said, "WRITEFILE").filter(|_| may_call) {
+        return (vec![text("Writing it."), write(path)], "tool_use");
+    }
     if let Some(commands) = argument(said, "PARALLEL").filter(|_| may_call) {
         let calls = commands.split(";;").map(|command| bash(command.trim()));
         return (std::iter::once(text("Running them.")).chain(calls).collect(), "tool_use");
@@ -61,6 +64,11 @@ fn bash(command: &str) -> Value {
     let command = if command.is_empty() { "true" } else { command };
     json!({"type": "tool_use", "id": format!("toolu_{}", token()), "name": "Bash",
            "input": {"command": command, "description": "run"}})
+}
+
+fn write(path: &str) -> Value {
+    json!({"type": "tool_use", "id": format!("toolu_{}", token()), "name": "Write",
+           "input": {"file_path": path, "content": "one\ntwo\nthree\n"}})
 }
 
 fn argument<'a>(said: &'a str, word: &str) -> Option<&'a str> {

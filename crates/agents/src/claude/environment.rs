@@ -48,7 +48,7 @@ pub const CHILD_VARIABLES: &[&str] = &[
 ];
 
 /// Settings that a restart needs and that are no secrets by their nature.
-const KEPT: [&str; 33] = [
+const KEPT: [&str; 35] = [
     "PATH",
     "HOME",
     "SHELL",
@@ -82,6 +82,8 @@ const KEPT: [&str; 33] = [
     "RUSTUP_TOOLCHAIN",
     "GOPATH",
     "JAVA_HOME",
+    "BD_ACTOR",
+    "BEADS_ACTOR",
 ];
 
 /// Beginnings of the same.

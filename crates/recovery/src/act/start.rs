@@ -6,14 +6,14 @@ use std::time::Instant;
 use agents::SessionId;
 use agents::claude::launch::start_environment;
 use mux::Respawn;
+use state::durable;
 use state::launch::Launch;
 use state::lock::Lock;
 use state::record::SessionRecord;
 use state::spool;
 
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
-use crate::brief;
-use crate::decide::Act;
+use crate::briefing::open_calls;
 use crate::gates;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
@@ -65,9 +65,11 @@ impl Actor<'_> {
         // One writer per conversation, whoever else restores.
         let lease = Lock::try_alone(&self.state.locks().join(format!("lease-{old}")))
             .map_err(|error| NotReady::Never(Outcome::Refused, format!("cannot {error}")))?;
+        let record = self.records.get(&old);
+        let transcript = record.and_then(|record| record.transcript_path.as_deref());
+        let open = transcript.filter(|_| self.note_on_resume).map(open_calls).unwrap_or_default();
         let how = self.heal(&old, step.decision.act).map_err(failed)?;
         let session = step.fresh.clone().unwrap_or_else(|| old.clone());
-        let record = self.records.get(&old);
         let run = record.and_then(SessionRecord::run);
         let cwd = record
             .and_then(|record| record.project_dir.clone())
@@ -76,16 +78,13 @@ impl Actor<'_> {
         let nonce = uuid::Uuid::new_v4().to_string();
         let launch =
             Launch::of(self.state, &nonce).ok_or_else(|| failed("no launch has this mark".to_owned()))?;
-        let told = match step.decision.act {
-            Act::Fresh => Some(brief::context(self.state, &old, record, &self.zone)),
-            Act::Begin => None,
-            _ if self.note_on_resume => record.map(|record| brief::note(record, how, &self.zone)),
-            _ => None,
-        };
-        launch.prepare(&session, told.as_deref()).map_err(|error| failed(format!("cannot {error}")))?;
+        let unwritten = |error: durable::Error| failed(format!("cannot {error}"));
+        let told = self.told(step.decision.act, &old, how, &open).map_err(unwritten)?;
+        launch.prepare(&session, told.by_hook.as_deref()).map_err(unwritten)?;
         let recorded = run.map(|run| run.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, |_| true);
-        let words = self.keeper(&argv.words, &nonce, step.own_command);
+        let words = with_prompt(&argv.words, &session, told.prompt);
+        let words = self.keeper(&words, &nonce, step.own_command);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
         let mut variables = self.variables.clone();
@@ -149,4 +148,15 @@ impl Actor<'_> {
         }
         (running, failed)
     }
+}
+
+/// Puts a first prompt behind the words that name the conversation: behind any flag, one that takes several values would
+/// take it.
+fn with_prompt(words: &[String], session: &SessionId, prompt: Option<String>) -> Vec<String> {
+    let mut words = words.to_vec();
+    if let Some(prompt) = prompt {
+        let named = words.iter().position(|word| word == session.as_str()).map_or(words.len(), |at| at + 1);
+        words.insert(named, prompt);
+    }
+    words
 }

@@ -1,6 +1,5 @@
 //! What is made from the records and comes back when it is deleted.
 
-pub(crate) mod context;
 pub(crate) mod map;
 pub(crate) mod registry;
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agents::SessionId;
+use context::Short;
 use jiff::{SignedDuration, Timestamp};
 use state::record::SessionRecord;
 use transcript::Ending;
 
 use super::{Error, Settled, Settler};
-use crate::derive::context::Context;
 use crate::derive::{self, map, registry};
 use crate::world::World;
 use crate::{bind, talk_log};
@@ -63,8 +63,11 @@ impl Settler {
             let Some(record) = records.get(id) else { continue };
             let summary =
                 std::fs::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
-            let context = Context {
-                record,
+            let context = Short {
+                name: record.name.as_deref(),
+                session: &record.short_id,
+                task: record.task.as_deref(),
+                last_active: record.last_seen,
                 ending: endings.get(id),
                 summary: summary.as_deref(),
                 zone: &self.zone,

@@ -1,0 +1,211 @@
+//! Everything that a fresh agent is told of the conversation it takes over: the last value before something is done.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::clean::clean;
+use crate::cut::{beginning, characters, last_lines, shorten, tokens};
+use crate::exchange::Step;
+use crate::fit::{Limits, fit};
+use crate::half_done::{half_done, in_short};
+use crate::handoff::Handoff;
+use crate::talk::Talk;
+use crate::template::{Template, Variable};
+use crate::when::local;
+
+/// What the agent takes from a SessionStart hook; of more it sees about 2 KB (measured on 2.1.31 and 2.1.325).
+pub const HOOK_LIMIT: usize = 10_000;
+
+/// A task is a line.
+const LONGEST_TASK: usize = 1_000;
+
+/// What is shown of a prompt or an action in a list.
+const SHOWN: usize = 200;
+
+/// What is known of a conversation.
+#[derive(Debug, Clone)]
+pub struct Material<'a> {
+    /// What the agent was called.
+    pub name: Option<&'a str>,
+    /// The conversation.
+    pub session: &'a str,
+    /// What it was about.
+    pub task: Option<&'a str>,
+    /// When it was last heard of.
+    pub last_active: Option<Timestamp>,
+    /// The user's zone.
+    pub zone: &'a TimeZone,
+    /// What a compaction or the agent summed up.
+    pub summary: Option<&'a str>,
+    /// What its transcript says; empty where there is none.
+    pub talk: Talk,
+    /// What its terminal showed, unless that is older than the transcript.
+    pub screen: Option<&'a str>,
+    /// What a tracker of tasks knows.
+    pub handoff: &'a Handoff,
+}
+
+/// Where the most of a brief comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The agent's own file.
+    Transcript,
+    /// What its terminal showed, as exchanges.
+    Scrollback,
+    /// A tracker of tasks.
+    HandOff,
+    /// What its terminal showed, as it was.
+    Raw,
+}
+
+/// What an agent is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// The text, without secrets.
+    pub text: String,
+    /// Where the most of it comes from; nothing where only the record is left.
+    pub source: Option<Source>,
+    /// Whether the end of it is from the screen: the transcript ended early.
+    pub extended: bool,
+    /// Lines.
+    pub lines: usize,
+    /// Tokens, about.
+    pub tokens: usize,
+    /// Exchanges in it.
+    pub exchanges: usize,
+    /// Exchanges for which there was no room.
+    pub left_out: usize,
+    /// The user's last words, on a line.
+    pub last_prompt: Option<String>,
+    /// What the agent said or did last, on a line.
+    pub last_action: Option<String>,
+    /// What was half done, on a line.
+    pub half_done: Option<String>,
+    /// The file it must go to, for a hook takes less; nothing where a hook takes it.
+    pub context_file: Option<PathBuf>,
+}
+
+impl Brief {
+    /// The first prompt of an agent whose brief is in a file; nothing where a hook takes it.
+    pub fn first_prompt(&self) -> Option<String> {
+        self.context_file.as_deref().map(first_prompt)
+    }
+}
+
+/// The prompt that names the file with what is to be told.
+pub fn first_prompt(file: &Path) -> String {
+    format!(
+        "You take over a session that broke off. Read {} first, all of it: it holds what was said, what was done and what \
+         was left half done. Then go on with that work.",
+        file.display()
+    )
+}
+
+/// What a template is filled with.
+struct Values([String; Variable::ALL.len()]);
+
+impl Values {
+    fn set(&mut self, variable: Variable, value: Option<String>) {
+        self.0[variable as usize] = value.unwrap_or_default().trim_end().to_owned();
+    }
+
+    fn render(&self, template: &Template) -> String {
+        template.render(|variable| self.0[variable as usize].as_str())
+    }
+}
+
+impl Material<'_> {
+    /// Makes the brief. `file` is where it would be kept if it is too long for a hook.
+    pub fn brief(&self, template: &Template, limits: Limits, file: &Path) -> Brief {
+        let mut talk = self.talk.clone();
+        let shown = self.screen.filter(|screen| !screen.trim().is_empty());
+        let mut extended = false;
+        let source = match (talk.is_empty(), shown.and_then(Talk::of_screen)) {
+            (false, Some(read)) => {
+                extended = talk.extend(read);
+                Some(Source::Transcript)
+            }
+            (false, None) => Some(Source::Transcript),
+            (true, Some(read)) => {
+                talk = read;
+                Some(Source::Scrollback)
+            }
+            (true, None) if shown.is_some() => Some(Source::Raw),
+            (true, None) => (*self.handoff != Handoff::None).then_some(Source::HandOff),
+        };
+        let mut values = self.values(&talk, limits);
+        let room = room(&values, template, limits, source);
+        let told = fit(&talk.exchanges, room, self.zone);
+        let exchanges = Some(told.text).filter(|text| !text.is_empty());
+        values.set(Variable::Exchanges, exchanges);
+        if source == Some(Source::Raw) {
+            let raw = clean(shown.unwrap_or_default());
+            let raw = last_lines(&raw, room.lines, characters(room.tokens)).to_owned();
+            values.set(Variable::Scrollback, Some(raw));
+        }
+        let mut text = clean(&values.render(template));
+        let mut context_file = None;
+        if length(&text) > HOOK_LIMIT {
+            values.set(Variable::ContextFile, Some(file.display().to_string()));
+            text = clean(&values.render(template));
+            context_file = Some(file.to_path_buf());
+        }
+        let one_line = |text: &str| shorten(&clean(text), SHOWN);
+        Brief {
+            lines: text.lines().count(),
+            tokens: tokens(&text),
+            text,
+            source,
+            extended,
+            exchanges: told.kept,
+            left_out: told.left_out,
+            last_prompt: talk.last_prompt().map(one_line),
+            last_action: talk.last_action().map(|step| match step {
+                Step::Did(deed) => one_line(&deed.line()),
+                Step::Said(text) | Step::Summary(text) | Step::Ran(text) => one_line(text),
+                Step::Stopped => String::new(),
+            }),
+            half_done: in_short(&talk.open, SHOWN),
+            context_file,
+        }
+    }
+
+    fn values(&self, talk: &Talk, limits: Limits) -> Values {
+        let mut values = Values(Default::default());
+        let part = characters(limits.tokens) / 4;
+        values.set(Variable::Name, Some(clean(self.name.unwrap_or("an agent without a name"))));
+        values.set(Variable::Session, Some(self.session.to_owned()));
+        values.set(Variable::Task, self.task.map(|task| shorten(&clean(task), LONGEST_TASK)));
+        values.set(Variable::LastActive, self.last_active.map(|at| local(at, self.zone)));
+        let summary = self.summary.map(|text| beginning(&clean(text), limits.lines / 4, part));
+        values.set(Variable::Summary, summary);
+        values.set(Variable::HalfDone, half_done(&talk.open));
+        values.set(Variable::Handoff, self.handoff.text());
+        values
+    }
+}
+
+/// The room that everything else leaves for exchanges, or for a screen. Never less than some lines: the first prompt and
+/// the newest words stay, whatever the limits are.
+fn room(values: &Values, template: &Template, limits: Limits, source: Option<Source>) -> Limits {
+    const LEAST: Limits = Limits { lines: 20, tokens: 250 };
+    let mut tried = Values(values.0.clone());
+    let variable = if source == Some(Source::Raw) { Variable::Scrollback } else { Variable::Exchanges };
+    tried.set(variable, Some("x".to_owned()));
+    // A line for the file and its path may come too.
+    tried.set(Variable::ContextFile, Some("x".repeat(200)));
+    let text = tried.render(template);
+    Limits {
+        lines: limits.lines.saturating_sub(text.lines().count()).max(LEAST.lines),
+        tokens: limits.tokens.saturating_sub(tokens(&text)).max(LEAST.tokens),
+    }
+}
+
+/// Characters as the agent counts them: it is written in JavaScript.
+fn length(text: &str) -> usize {
+    text.encode_utf16().count()
+}

@@ -1,0 +1,32 @@
+//! What an agent is told when its conversation cannot be resumed, and when it was: values in, text out.
+//!
+//! Pure: nothing is read, run or written here, and no clock is asked. **Nothing leaves without [`redact`]**, and nothing is
+//! cut within a word.
+
+mod brief;
+mod clean;
+mod cut;
+mod exchange;
+mod fit;
+mod half_done;
+pub mod handoff;
+mod merge;
+mod note;
+mod screen;
+mod short;
+mod talk;
+mod template;
+mod when;
+
+pub use brief::{Brief, HOOK_LIMIT, Material, Source, first_prompt};
+pub use cut::{shorten, tokens};
+pub use exchange::{Deed, Exchange, Origin, Outcome, Step};
+pub use fit::Limits;
+pub use half_done::half_done;
+pub use note::{Resumed, Returned, after};
+pub use short::{Short, last_exchange};
+pub use talk::Talk;
+pub use template::{Given, Template, TemplateError, Variable};
+
+/// What every text for an agent begins with.
+const HEADING: &str = "RESTORATION CONTEXT";

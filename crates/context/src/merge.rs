@@ -1,0 +1,90 @@
+//! What a screen shows beyond the end of a transcript: the newest rows may be lost, and a terminal still have them.
+
+use crate::exchange::{Exchange, Outcome, Step};
+use crate::talk::Talk;
+
+/// Fewer characters than this may be alike by chance.
+const TELLING: usize = 12;
+
+impl Talk {
+    /// Adds what a screen shows after the last thing that both have. Nothing is added where they have nothing in common:
+    /// what came first could not be told. Says whether anything was.
+    pub fn extend(&mut self, screen: Talk) -> bool {
+        let Some(shared) = screen.exchanges.iter().rposition(|shown| self.knows(shown)) else { return false };
+        let mut shown = screen.exchanges.into_iter().skip(shared);
+        let Some(at_both) = shown.next() else { return false };
+        let mut more = self.complete(at_both);
+        for exchange in shown {
+            self.exchanges.push(exchange);
+            more = true;
+        }
+        if more {
+            self.open = screen.open;
+        }
+        more
+    }
+
+    /// Whether some exchange has the same prompt, or, where the prompt has scrolled off, words of this one.
+    fn knows(&self, shown: &Exchange) -> bool {
+        self.exchanges.iter().any(|known| same_exchange(known, shown))
+    }
+
+    /// Adds to the last exchange what the screen shows of it and the transcript lacks.
+    fn complete(&mut self, shown: Exchange) -> bool {
+        let Some(last) = self.exchanges.last_mut().filter(|last| same_exchange(last, &shown)) else {
+            return false;
+        };
+        let known: Vec<String> = last.steps.iter().filter_map(words).collect();
+        let both = shown.steps.iter().rposition(|step| words(step).is_some_and(|words| has(&known, &words)));
+        let mut missing: Vec<Step> = shown.steps.into_iter().skip(both.map_or(0, |at| at + 1)).collect();
+        // Behind its last words the transcript names its tools better than a screen does.
+        let spoken = last.steps.iter().rposition(|step| matches!(step, Step::Said(_))).map_or(0, |at| at + 1);
+        if last.steps[spoken..].iter().any(|step| matches!(step, Step::Did(_))) {
+            let deeds = missing.iter().take_while(|step| matches!(step, Step::Did(_))).count();
+            missing.drain(..deeds);
+        }
+        if missing.is_empty() {
+            return false;
+        }
+        for step in &mut last.steps {
+            if let Step::Did(deed) = step
+                && deed.outcome == Outcome::Open
+            {
+                // The agent went on, so it was answered; what with is lost.
+                deed.outcome = Outcome::Done(String::new());
+            }
+        }
+        last.steps.append(&mut missing);
+        true
+    }
+}
+
+fn same_exchange(known: &Exchange, shown: &Exchange) -> bool {
+    match (&known.prompt, &shown.prompt) {
+        (Some(known), Some(shown)) => dense(known) == dense(shown),
+        (_, None) => {
+            let words_known: Vec<String> = known.steps.iter().filter_map(words).collect();
+            shown.steps.iter().filter_map(words).any(|words| has(&words_known, &words))
+        }
+        (None, Some(_)) => false,
+    }
+}
+
+/// What the agent said, as it can be compared: a terminal breaks lines where it likes.
+fn words(step: &Step) -> Option<String> {
+    match step {
+        Step::Said(said) => Some(dense(said)),
+        _ => None,
+    }
+}
+
+/// Whether these words are among the known ones; a screen may have only a part of them.
+fn has(known: &[String], words: &str) -> bool {
+    let telling = words.chars().count() >= TELLING;
+    known.iter().any(|known| known == words || telling && known.contains(words))
+}
+
+/// Text without white space, and without the marks that a terminal shows as something else.
+fn dense(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '*' | '`' | '#')).collect()
+}

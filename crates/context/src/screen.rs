@@ -1,0 +1,286 @@
+//! A conversation as exchanges, read from what the agent's terminal showed.
+//!
+//! Marks stand in the first column (measured on 2.1.31, 2.1.100 and 2.1.325): `❯` before a prompt, `●` (`⏺` on macOS)
+//! before words and tools, a line of `─` above and below the composer and above a dialog, a star before what the agent is
+//! at. What belongs to a mark is indented by two columns, a result behind `⎿` by five. A tool that runs blinks: its mark
+//! is there only half of the time.
+
+use crate::exchange::{Deed, Exchange, Origin, Outcome, Step};
+use crate::talk::{Talk, open_at_end};
+
+impl Talk {
+    /// Reads a screen and what scrolled off it; nothing where it shows no conversation.
+    pub fn of_screen(text: &str) -> Option<Talk> {
+        // Before `❯` the agent had `>`, which is a shell's mark too.
+        let prompt = if text.lines().any(|line| line.starts_with('❯')) { '❯' } else { '>' };
+        let mut reader = Reader {
+            prompt,
+            exchanges: Vec::new(),
+            inside: Inside::Nothing,
+            lines: Vec::new(),
+            composed: None,
+        };
+        let mut ruled = false;
+        for line in text.lines().map(str::trim_end) {
+            let composer = ruled && line.starts_with(prompt);
+            ruled = is_rule(line);
+            if ruled || composer {
+                reader.enter(Inside::Nothing);
+            } else {
+                reader.line(line);
+            }
+            if composer {
+                reader.composed = Some(reader.exchanges.len());
+            }
+        }
+        reader.finish()
+    }
+}
+
+/// What the lines belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    Prompt,
+    Ran,
+    Words,
+    Result,
+}
+
+struct Reader<'a> {
+    prompt: char,
+    exchanges: Vec<Exchange>,
+    inside: Inside,
+    lines: Vec<&'a str>,
+    /// How many exchanges there were above the last composer.
+    composed: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &'a str) {
+        let marked = |mark: char| line.strip_prefix(mark)?.strip_prefix(' ');
+        if let Some(prompt) = marked(self.prompt) {
+            self.begin(Inside::Prompt, prompt);
+        } else if let Some(command) = marked('!') {
+            self.begin(Inside::Ran, command);
+        } else if let Some(words) = marked('●').or_else(|| marked('⏺')) {
+            self.begin(Inside::Words, words);
+        } else if let Some(result) = line.strip_prefix("  ⎿") {
+            // Behind anything else it is a tip.
+            if matches!(self.inside, Inside::Words | Inside::Result) {
+                self.begin(Inside::Result, result.trim_start());
+            } else {
+                self.enter(Inside::Nothing);
+            }
+        } else if line.is_empty() {
+            self.lines.push("");
+        } else if let Some(more) = line.strip_prefix("  ") {
+            let behind_a_blank = self.lines.last().is_some_and(|last| last.is_empty());
+            let blinking = behind_a_blank
+                && matches!(self.inside, Inside::Words | Inside::Result)
+                && !more.starts_with(' ')
+                && (deed(more).is_some() || running(more).is_some());
+            if blinking {
+                self.begin(Inside::Words, more);
+            } else {
+                self.lines.push(if self.inside == Inside::Result { dedent(more) } else { more });
+            }
+        } else {
+            self.enter(Inside::Nothing);
+        }
+    }
+
+    fn begin(&mut self, inside: Inside, line: &'a str) {
+        self.enter(inside);
+        self.lines.push(line);
+    }
+
+    /// Ends what the lines belonged to.
+    fn enter(&mut self, inside: Inside) {
+        let lines = std::mem::take(&mut self.lines).join("\n");
+        let text = lines.trim();
+        let left = std::mem::replace(&mut self.inside, inside);
+        match left {
+            _ if text.is_empty() => {}
+            Inside::Nothing => {}
+            Inside::Prompt => self.exchange(Some(text.to_owned())),
+            Inside::Ran => self.step(Step::Ran(text.to_owned())),
+            Inside::Words => {
+                self.step(
+                    running(text).or_else(|| deed(text)).map_or(Step::Said(text.to_owned()), Step::Did),
+                );
+            }
+            Inside::Result => self.result(text),
+        }
+    }
+
+    fn exchange(&mut self, prompt: Option<String>) {
+        self.exchanges.push(Exchange { at: None, prompt, steps: Vec::new(), origin: Origin::Screen });
+    }
+
+    fn step(&mut self, step: Step) {
+        if self.exchanges.is_empty() {
+            self.exchange(None);
+        }
+        if let Some(last) = self.exchanges.last_mut() {
+            last.steps.push(step);
+        }
+    }
+
+    fn result(&mut self, text: &str) {
+        let last = self.exchanges.last_mut().and_then(|exchange| exchange.steps.last_mut());
+        let Some(Step::Did(deed)) = last else { return };
+        if (deed.tool.is_empty() || deed.about.is_empty())
+            && let Some(command) = text.lines().next().and_then(|line| line.strip_prefix("$ "))
+        {
+            // The command that runs stands in the place of its result, on 2.1.325 with the time it has taken.
+            let timed = command.strip_suffix("s)").and_then(|command| command.rsplit_once(" ("));
+            command_without_time(timed, command).clone_into(&mut deed.about);
+            "Bash".clone_into(&mut deed.tool);
+        } else if !text.starts_with("Running…") && !text.starts_with("Waiting…") {
+            deed.outcome = Outcome::Done(text.to_owned());
+        }
+    }
+
+    fn finish(mut self) -> Option<Talk> {
+        self.enter(Inside::Nothing);
+        // Many shells have the agent's mark too. Their commands get no answer of an agent, and stand above no composer.
+        let above = self.composed.unwrap_or_default();
+        let mut place = 0;
+        self.exchanges.retain(|exchange| {
+            place += 1;
+            !exchange.steps.is_empty() || place == above
+        });
+        let last = self.exchanges.len().checked_sub(1)?;
+        for (at, exchange) in self.exchanges.iter_mut().enumerate() {
+            let end = exchange.steps.len();
+            for (step, next) in exchange.steps.iter_mut().zip(1..) {
+                // Only the last thing on a screen can still be at work.
+                if let Step::Did(deed) = step
+                    && deed.outcome == Outcome::Open
+                    && (at, next) != (last, end)
+                {
+                    deed.outcome = Outcome::Done(String::new());
+                }
+            }
+        }
+        let open = open_at_end(&self.exchanges);
+        Some(Talk { exchanges: self.exchanges, open })
+    }
+}
+
+fn command_without_time<'a>(timed: Option<(&'a str, &str)>, whole: &'a str) -> &'a str {
+    match timed {
+        Some((command, time)) if time.chars().all(|c| c.is_ascii_digit() || c == 'm' || c == ' ') => command,
+        _ => whole,
+    }
+}
+
+/// A line across the terminal.
+fn is_rule(line: &str) -> bool {
+    const SHORTEST: usize = 20;
+    line.chars().count() >= SHORTEST && line.chars().all(|c| c == '─')
+}
+
+/// `Bash(make test)`, also over several lines; `server - tool (MCP)(…)`.
+fn deed(text: &str) -> Option<Deed> {
+    let call = text.strip_suffix(')')?;
+    let open = call.find("(MCP)(").map(|at| at + "(MCP)".len()).or_else(|| call.find('('))?;
+    let (tool, about) = (&call[..open], &call[open + 1..]);
+    let tool = tool.strip_suffix("(MCP)").map_or(tool, str::trim_end);
+    let of_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let is_name = tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.chars().all(of_name)
+        || tool.contains(" - ") && tool.chars().all(|c| of_name(c) || c == ' ');
+    is_name.then(|| Deed { tool: tool.to_owned(), about: about.to_owned(), outcome: Outcome::Open })
+}
+
+/// Tools without their names. How 2.1.325 shows commands: `Running`, `Running · 5s`, and `Ran 2 shell commands` when they are done.
+fn running(text: &str) -> Option<Deed> {
+    let deed = |about: &str, outcome| Deed { tool: "Bash".to_owned(), about: about.to_owned(), outcome };
+    if text == "Running" || text.starts_with("Running · ") {
+        return Some(deed("", Outcome::Open));
+    }
+    if let Some(about) = text.lines().next()?.strip_suffix(" (ctrl+o to expand)") {
+        // Several reads and searches in one line: `Reading 1 file…`, then `Read 1 file`.
+        let outcome = if about.ends_with('…') { Outcome::Open } else { Outcome::Done(String::new()) };
+        return Some(Deed { tool: String::new(), ..deed(about, outcome) });
+    }
+    let number = text.strip_prefix("Ran ")?.split(' ').next()?;
+    let commands = text.ends_with("shell command") || text.ends_with("shell commands");
+    let counted = commands && number.bytes().all(|byte| byte.is_ascii_digit());
+    counted.then(|| deed(text, Outcome::Done(String::new())))
+}
+
+/// A line of a result, whose first line stands three columns further than a tool's.
+fn dedent(line: &str) -> &str {
+    line.strip_prefix("   ").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<Exchange> {
+        Talk::of_screen(text).unwrap().exchanges
+    }
+
+    #[test]
+    fn what_is_no_conversation_is_nothing() {
+        for text in [
+            "",
+            "❯ ls\nsrc\n❯ ",
+            "> quoted\n  text",
+            "$ make\ncc -o a a.c\n$ ",
+            "~/project > ls\nsrc",
+            "* a list\n  of things",
+        ] {
+            assert_eq!(Talk::of_screen(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn prompts_of_older_agents_and_marks_of_macs_are_known() {
+        let read = read(
+            "> mend it\n  please\n\n⏺ Mended.\n\n  It works.\n\n⏺ Bash(make\n      test)\n  ⎿  ok\n     all\n",
+        );
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].prompt.as_deref(), Some("mend it\nplease"));
+        let deed = Deed {
+            tool: "Bash".into(),
+            about: "make\n    test".into(),
+            outcome: Outcome::Done("ok\nall".into()),
+        };
+        assert_eq!(read[0].steps, [Step::Said("Mended.\n\nIt works.".into()), Step::Did(deed)]);
+    }
+
+    #[test]
+    fn what_was_typed_and_not_sent_is_no_prompt() {
+        let rule = "─".repeat(40);
+        let text = format!(
+            "❯ one\n\n● Done(ish) and more.\n\n{rule}\n❯ not sent\n  yet\n{rule}\n  ? for shortcuts\n$ ls\n"
+        );
+        let read = read(&text);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].steps, [Step::Said("Done(ish) and more.".into())]);
+    }
+
+    #[test]
+    fn a_prompt_without_an_answer_counts_above_the_composer() {
+        let rule = "─".repeat(40);
+        let read = read(&format!(
+            "❯ cd project\n❯ claude\n\n❯ hi\n\n● Hi.\n\n❯ mend it\n\n✻ Musing…\n\n{rule}\n❯ \n{rule}\n❯ ls\n"
+        ));
+        let prompts: Vec<_> = read.iter().map(|exchange| exchange.prompt.as_deref()).collect();
+        assert_eq!(prompts, [Some("hi"), Some("mend it")]);
+    }
+
+    #[test]
+    fn tools_are_known_by_their_form() {
+        let name = |text: &str| deed(text).map(|deed| format!("{}|{}", deed.tool, deed.about));
+        assert_eq!(name("Read(src/a.rs)").as_deref(), Some("Read|src/a.rs"));
+        assert_eq!(name("shop - sell (MCP)(id: 5)").as_deref(), Some("shop - sell|id: 5"));
+        assert_eq!(name("I did it (really)"), None);
+        assert_eq!(name("Fixed the call of f(x)"), None);
+        assert_eq!(name("Bash(make"), None);
+    }
+}

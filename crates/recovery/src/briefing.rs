@@ -1,0 +1,167 @@
+//! What a fresh agent is told, gathered: the transcript or its copy, the screen, the summary, the hand-off.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agents::SessionId;
+use context::handoff::Handoff;
+use context::{Brief, Deed, Limits, Material, Talk, Template, last_exchange};
+use doctor::{Clinic, Target};
+use jiff::tz::TimeZone;
+use mux::Listing;
+use state::StateDir;
+use state::record::{SessionRecord, SummarySource, TmuxPlace};
+use transcript::{Buffer, Status, Transcript};
+
+use crate::tracker::Tracker;
+
+/// Where briefs come from.
+pub struct Briefing<'a> {
+    /// Transcripts and vault.
+    pub clinic: &'a Clinic,
+    /// The records, by conversation.
+    pub records: &'a BTreeMap<SessionId, SessionRecord>,
+    /// How it is told.
+    pub template: Template,
+    /// How much may be told.
+    pub limits: Limits,
+    /// The user's time zone.
+    pub zone: TimeZone,
+    /// Who knows tasks; nothing where nobody is to be asked.
+    pub tracker: Option<Tracker>,
+}
+
+const TMUX_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Variables with which an agent says who it is to its tracker.
+const ACTOR: [&str; 2] = ["BD_ACTOR", "BEADS_ACTOR"];
+
+impl Briefing<'_> {
+    /// The brief of a conversation.
+    pub fn brief(&self, session: &SessionId) -> Brief {
+        let record = self.records.get(session);
+        let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
+        let screen = record.and_then(|record| self.screen(record));
+        let summary = record.and_then(|record| self.summary(record));
+        let material = Material {
+            name: record.and_then(|record| record.name.as_deref()),
+            session: session.as_str(),
+            task: record.and_then(|record| record.task.as_deref()),
+            last_active: record.map(|record| record.last_seen),
+            zone: &self.zone,
+            summary: summary.as_deref(),
+            talk: self.talk(session),
+            screen: screen.as_deref(),
+            handoff: &handoff,
+        };
+        material.brief(&self.template, self.limits, &context_file(&self.clinic.state, session))
+    }
+
+    /// What was said, by the transcript, else by its copy, else by what was prepared when the last turn ended.
+    fn talk(&self, session: &SessionId) -> Talk {
+        let told = |talk: &Talk| !talk.is_empty();
+        self.written(session).filter(told).or_else(|| self.mirrored(session).filter(told)).unwrap_or_else(
+            || {
+                let prepared = std::fs::read_to_string(prepared(&self.clinic.state, session));
+                last_exchange(&prepared.unwrap_or_default())
+            },
+        )
+    }
+
+    fn written(&self, session: &SessionId) -> Option<Talk> {
+        let target = self.clinic.target(session.as_str()).ok()?;
+        let Target::File(file) = &target else { return None };
+        if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
+            return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
+        }
+        Talk::mended(&std::fs::read(&file.path).ok()?, session.as_str()).ok()
+    }
+
+    fn mirrored(&self, session: &SessionId) -> Option<Talk> {
+        let found = self.clinic.vault.find(session).ok()?;
+        found.iter().find_map(|conversation| {
+            let file = conversation.transcript()?;
+            let generation = file.best_generation()?.number;
+            let mut bytes = Vec::new();
+            self.clinic.vault.read(&conversation.key, &file.name, Some(generation), &mut bytes).ok()?;
+            Talk::mended(&bytes, session.as_str()).ok()
+        })
+    }
+
+    /// A summary says more than the last prompt, which is told anyway.
+    fn summary(&self, record: &SessionRecord) -> Option<String> {
+        if record.summary_source.is_none_or(|source| source == SummarySource::Prompt) {
+            return None;
+        }
+        let folder = self.clinic.state.instances().join("summaries");
+        std::fs::read_to_string(folder.join(format!("{}.txt", record.short_id))).ok()
+    }
+
+    fn handoff(&self, record: &SessionRecord) -> Handoff {
+        let directory = record.cwd.as_deref().or(record.project_dir.as_deref());
+        let (Some(tracker), Some(directory)) = (&self.tracker, directory) else { return Handoff::None };
+        let variables = record.run().map(|run| &run.env);
+        let actors = ACTOR.iter().filter_map(|name| variables?.get(*name).map(String::as_str));
+        let names: Vec<&str> = record.name.as_deref().into_iter().chain(actors).collect();
+        tracker.ask(directory, &names)
+    }
+
+    /// What the pane still shows of the agent that died in it.
+    fn screen(&self, record: &SessionRecord) -> Option<String> {
+        let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()))?;
+        if self.has_successor(record, place) {
+            return None;
+        }
+        let Listing::Alive(server) = mux::list(&place.socket, TMUX_DEADLINE) else { return None };
+        if (server.id.pid, server.id.started) != (place.server, place.started) {
+            return None;
+        }
+        let pane = server.pane(&place.pane)?;
+        let lines = u32::try_from(self.limits.lines).unwrap_or(u32::MAX);
+        let nonce = uuid::Uuid::new_v4().to_string();
+        let text = mux::scrollback(&place.socket, &[&pane.id], lines, &nonce, TMUX_DEADLINE).ok()?;
+        // Whoever works on in the pane shows things that are none of the agent's business.
+        text.into_values().next().filter(|text| Talk::of_screen(text).is_some())
+    }
+
+    /// Whether another agent was in the pane later: what it shows is that one's.
+    fn has_successor(&self, record: &SessionRecord, place: &TmuxPlace) -> bool {
+        self.records.values().any(|other| {
+            let there = other.place.iter().chain(other.runs.iter().filter_map(|run| run.tmux.as_ref()));
+            let same = there.into_iter().any(|other| other.same_pane(place));
+            same && other.session_id != record.session_id && other.last_seen > record.last_seen
+        })
+    }
+}
+
+/// The file for a brief that is too long for a hook. Kept where bulk is: it stays out of the state's history.
+pub fn context_file(state: &StateDir, session: &SessionId) -> PathBuf {
+    state.snapshots().join("context").join(format!("{session}.md"))
+}
+
+/// What was prepared when the last turn ended.
+pub(crate) fn prepared(state: &StateDir, session: &SessionId) -> PathBuf {
+    state.instances().join("restore/context-cache").join(format!("{session}.txt"))
+}
+
+/// How much of a transcript is read for what was half done: the calls of one reply and what they are about.
+const LAST_ROWS: u64 = 1 << 20;
+
+/// What was half done at the end of a transcript. Read before it is mended: a repair answers open calls.
+pub(crate) fn open_calls(path: &Path) -> Vec<Deed> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let begin = file.metadata()?.len().saturating_sub(LAST_ROWS);
+        file.seek(SeekFrom::Start(begin))?;
+        let mut rows = Vec::new();
+        file.take(LAST_ROWS).read_to_end(&mut rows)?;
+        // The first row is cut off, unless the file begins with it.
+        let whole = rows.iter().position(|byte| *byte == b'\n').filter(|_| begin > 0).map_or(0, |at| at + 1);
+        Ok(rows.split_off(whole))
+    };
+    let rows = read().unwrap_or_default();
+    Talk::of(&Transcript::of(&rows, None)).map(|talk| talk.open).unwrap_or_default()
+}
