@@ -164,6 +164,8 @@ fn help_of_restore() {
                               this
           --dry-run           Say what would be done, and do nothing
           --yes               Do not ask
+          --lazy              Let each pane show what it will resume, and resume it
+                              when it is looked at
           --max-parallel <N>  Agents that start at once
           --json              Print one JSON object
       -h, --help              Print help
