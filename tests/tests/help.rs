@@ -49,8 +49,8 @@ fn help_of_the_program() {
       -V, --version  Print version
 
     Without a command it shows the status.
-    For agents, tmux and timers: hook, statusline, settle, tick; each has its own
-    --help.
+    For agents, tmux and timers: hook, statusline, settle, tick, tmux-status,
+    tmux-conf; each has its own --help.
     "#);
 }
 
@@ -230,6 +230,8 @@ fn help_of_init() {
           --statusline <WHAT>  A status line that is there already: keep it beside
                                ours, replace it, or skip ours [default: keep]
                                [possible values: keep, replace, skip]
+          --tmux               Make tmux save and restore by itself: one line in its
+                               configuration, and a file it reads
           --adopt              Move folders that stand in the way of our links into
                                the state directory
           --yes                Do not ask
@@ -239,7 +241,7 @@ fn help_of_init() {
 
     Examples:
       rekindle init --dry-run
-      rekindle init
+      rekindle init --tmux
 
     Taken back by `rekindle uninstall`.
     "#);

@@ -61,9 +61,15 @@ pub fn configuration(program: &str) -> String {
         let status = format!("#({} tmux-status)", shell_words::quote(program).replace('#', "##"));
         lines.push(format!("set-option -g @rekindle_status {}", quote(&status)));
     }
-    lines.push(run_shell(&quietly(program, "restore --yes --by tmux")));
+    // Once in a server's life: what its user closed stays closed when the configuration is read again.
+    let restore = run_shell(&quietly(program, "restore --yes --by tmux"));
+    let once = format!("set-option -g {ASKED} 1 ; {restore}");
+    lines.push(format!("if-shell -F '#{{{ASKED}}}' '' {}", quote(&once)));
     lines.join("\n") + "\n"
 }
+
+/// The option of a server that has asked for a restore.
+const ASKED: &str = "@rekindle_asked";
 
 /// What tmux-resurrect runs when everything is back, since its version 3.0.0.
 pub const RESURRECT_HOOK: &str = "@resurrect-hook-post-restore-all";
@@ -76,7 +82,7 @@ pub fn unhook(socket: &Path, deadline: Duration) -> bool {
         for event in save_events() {
             command.args(["set-hook", "-gu", &format!("{event}[{HOOK_INDEX}]"), ";"]);
         }
-        command.args(["set-option", "-gqu", "@rekindle_status"]);
+        command.args(["set-option", "-gqu", "@rekindle_status", ";", "set-option", "-gqu", ASKED]);
         run(&mut command, deadline);
         let mut command = tmux(socket);
         command.args(["show-options", "-gqv", RESURRECT_HOOK]);
@@ -120,7 +126,7 @@ mod tests {
         }
         // What tmux would expand: only the option that it is asked for.
         let formats = made.replace("##", "").matches('#').count();
-        assert_eq!(formats, 2, "the condition, and the unexpanded path for tmux-resurrect: {made}");
+        assert_eq!(formats, 3, "two conditions, and the unexpanded path for tmux-resurrect: {made}");
         assert!(!made.contains("@rekindle_status"), "a parenthesis would end it: {made}");
         assert!(configuration("/bin/rekindle").contains("'#(/bin/rekindle tmux-status)'"));
     }

@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     branches, completions, doctor, explain, hook, init, man, map, name, note, pane, pause, repair, restore,
-    save, saves, scan, settle, show, status, statusline, task, tick, undo, uninstall, unpause, up, vault,
+    save, saves, scan, settle, show, status, statusline, task, tick, tmux_conf, tmux_status, undo, uninstall,
+    unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -13,7 +14,7 @@ use crate::commands::{
     name = "rekindle",
     version,
     disable_help_subcommand = true,
-    after_help = "Without a command it shows the status.\nFor agents, tmux and timers: hook, statusline, settle, tick; each has its own --help."
+    after_help = "Without a command it shows the status.\nFor agents, tmux and timers: hook, statusline, settle, tick, tmux-status,\ntmux-conf; each has its own --help."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -53,6 +54,10 @@ pub(crate) enum Command {
     Statusline(statusline::Args),
     #[command(hide = true)]
     Tick(tick::Args),
+    #[command(hide = true)]
+    TmuxConf(tmux_conf::Args),
+    #[command(hide = true)]
+    TmuxStatus(tmux_status::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

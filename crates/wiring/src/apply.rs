@@ -78,9 +78,19 @@ pub fn apply(plan: &mut Plan, now: Timestamp) -> Result<(), ApplyError> {
         site.record.write(&place)?;
         records.push(settings);
     }
+    for line in &plan.lines {
+        let record = line.copy(&backups)?;
+        // What an earlier run noted of the time before it is the best there is.
+        if !plan.home.lines.iter().any(|known| known.path == record.path && known.line == record.line) {
+            plan.home.lines.push(record);
+        }
+    }
     plan.home.write(&place(&plan.state_dir, None))?;
     for file in &plan.files {
         write_file(file, &backups)?;
+    }
+    for line in &plan.lines {
+        line.apply()?;
     }
     for link in &plan.links {
         link.apply()?;
@@ -189,7 +199,7 @@ pub(crate) fn replace_if(real: &Path, expected: Option<&[u8]>, text: &[u8]) -> R
     Ok(true)
 }
 
-fn write_file(file: &FilePlan, backups: &Path) -> Result<(), ApplyError> {
+pub(crate) fn write_file(file: &FilePlan, backups: &Path) -> Result<(), ApplyError> {
     if let Some(before) = &file.before {
         durable::private_dir(backups)?;
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();

@@ -7,6 +7,7 @@ use agents::claude::hook_events::{HookEvent, known_to_all};
 use agents::claude::versions::Seen;
 use semver::Version;
 
+use crate::line::{LinePlan, TmuxWish};
 use crate::links::{self, LinkPlan};
 use crate::plan::{Change, Note, Part, PlanError, missing_folders, stand, writable};
 use crate::record::{Record, SettingsRecord, place};
@@ -31,6 +32,8 @@ pub struct Request {
     pub texts: bool,
     /// Completions, by shell.
     pub completions: Vec<Completion>,
+    /// What tmux is told, where it is.
+    pub tmux: Option<TmuxWish>,
     /// The folder that gets links to what we remember, and whether folders in their place are moved in.
     pub links: Option<(PathBuf, Adopt)>,
 }
@@ -63,6 +66,7 @@ pub struct Plan {
     pub(crate) home: Record,
     pub(crate) files: Vec<FilePlan>,
     pub(crate) links: Vec<LinkPlan>,
+    pub(crate) lines: Vec<LinePlan>,
 }
 
 /// What would be done in one configuration directory.
@@ -108,7 +112,8 @@ impl Plan {
             before: file.before.clone(),
             after: Some(file.after.clone()),
         });
-        settings.chain(files).chain(self.links.iter().map(LinkPlan::change)).collect()
+        let links = self.links.iter().map(LinkPlan::change);
+        settings.chain(files).chain(links).chain(self.lines.iter().map(LinePlan::change)).collect()
     }
 }
 
@@ -125,6 +130,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         home,
         files: Vec::new(),
         links: Vec::new(),
+        lines: Vec::new(),
     };
     let mut sites = Vec::new();
     for (number, site) in request.sites.iter().enumerate() {
@@ -182,6 +188,11 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
             &mut plan.notes,
         )?;
     }
+    if let Some(tmux) = &request.tmux {
+        let bytes = sign(&tmux.text, Comment::Hash);
+        plan_file(&tmux.file, Part::Tmux, bytes, &mut plan.home, &mut plan.files, &mut plan.notes)?;
+        plan.lines.extend(LinePlan::of(&tmux.conf, &tmux.line())?);
+    }
     if let Some((folder, adopt)) = &request.links {
         plan.links = links::plan(&request.state_dir, folder, *adopt, &mut plan.home, &mut plan.notes)?;
     }
@@ -227,7 +238,7 @@ fn plan_settings(
     Ok(SettingsPlan { path, real: standing.real.clone(), current: standing.bytes.clone(), wanted, outcome })
 }
 
-fn remember_folders(record: &mut Record, path: &Path) {
+pub(crate) fn remember_folders(record: &mut Record, path: &Path) {
     for folder in missing_folders(path) {
         if !record.folders.contains(&folder) {
             record.folders.push(folder);
@@ -237,7 +248,7 @@ fn remember_folders(record: &mut Record, path: &Path) {
     record.folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
 }
 
-fn plan_file(
+pub(crate) fn plan_file(
     path: &Path,
     part: Part,
     after: Vec<u8>,

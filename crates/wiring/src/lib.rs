@@ -7,6 +7,7 @@ mod apply;
 pub mod completions;
 pub mod in_use;
 pub mod init;
+mod line;
 mod links;
 mod marker;
 pub mod plan;
@@ -20,6 +21,7 @@ mod texts;
 pub mod uninstall;
 
 pub use apply::{ApplyError, apply};
+pub use line::TmuxWish;
 pub use links::LINKED;
 pub use marker::is_wired;
 pub use program::{BadProgram, Program};

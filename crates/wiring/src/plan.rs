@@ -20,6 +20,10 @@ pub enum Part {
     Skill,
     /// Completions of a shell.
     Completion,
+    /// The configuration of tmux, and the file of ours that it reads.
+    Tmux,
+    /// A unit or an agent of the machine's service manager.
+    Service,
     /// A link to a folder of the state directory.
     Link,
     /// A folder that is empty afterwards.
@@ -34,6 +38,8 @@ impl Part {
             Part::SlashCommand => "command",
             Part::Skill => "skill",
             Part::Completion => "completion",
+            Part::Tmux => "tmux",
+            Part::Service => "service",
             Part::Link => "link",
             Part::Folder => "folder",
         }

@@ -55,6 +55,11 @@ impl Program {
         Ok(Program { path: text.to_owned() })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The command for an event.
     pub fn hook(&self, event: HookEvent) -> String {
         shell_words::join([self.path.as_str(), "hook", event.name()])

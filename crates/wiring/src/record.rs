@@ -23,6 +23,23 @@ pub(crate) struct Record {
     /// Folders that we made, the deepest first.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) links: Vec<LinkRecord>,
+    /// Lines that we added to files of the user's own.
+    pub(crate) lines: Vec<LineRecord>,
+}
+
+/// A line that we added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct LineRecord {
+    /// The file itself, links resolved.
+    pub(crate) path: PathBuf,
+    pub(crate) line: String,
+    /// There was no such file before.
+    pub(crate) made: bool,
+    /// A copy of what was there.
+    pub(crate) before: Option<PathBuf>,
+    /// A copy of what we made of it.
+    pub(crate) after: Option<PathBuf>,
 }
 
 /// What was done to one settings file.

@@ -9,10 +9,11 @@ use state::journal::{Entry, Journal};
 
 use crate::Program;
 use crate::apply::{ApplyError, lock, replace_if, sweep};
+use crate::line::{LineUndoing, TmuxWish};
 use crate::links;
 use crate::marker::folder;
 use crate::plan::{Change, Note, Part, PlanError, stand, writable};
-use crate::record::{LinkRecord, Record, SettingsRecord};
+use crate::record::{LineRecord, LinkRecord, Record, SettingsRecord};
 use crate::signature::{Whose, whose};
 use crate::site::taken_back;
 use crate::texts::TEXTS;
@@ -27,6 +28,7 @@ pub struct Undoing {
     settings: Vec<SettingsUndoing>,
     files: Vec<(PathBuf, Part, Vec<u8>)>,
     links: Vec<LinkRecord>,
+    lines: Vec<LineUndoing>,
     /// The folders that settings lie in.
     homes: Vec<PathBuf>,
     folders: Vec<PathBuf>,
@@ -63,7 +65,7 @@ impl Undoing {
             before: Some(format!("a link to {}\n", link.target.display()).into_bytes()),
             after: link.adopted.as_ref().map(|_| b"the folder that was there\n".to_vec()),
         });
-        settings.chain(files).chain(links).collect()
+        settings.chain(files).chain(links).chain(self.lines.iter().map(LineUndoing::change)).collect()
     }
 
     /// Whether there is anything to do, be it only to forget a record.
@@ -72,12 +74,23 @@ impl Undoing {
     }
 }
 
-/// Plans the undoing, for the directories on record and for these.
+/// Plans the undoing, for the directories on record and for these, and for tmux as it would be wired.
 ///
 /// # Errors
 /// Something stands in the way; then nothing at all is done.
-pub fn plan(state_dir: &Path, program: &Program, configs: &[ConfigDir]) -> Result<Undoing, PlanError> {
+pub fn plan(
+    state_dir: &Path,
+    program: &Program,
+    configs: &[ConfigDir],
+    tmux: Option<&TmuxWish>,
+) -> Result<Undoing, PlanError> {
     let mut records = Record::all(state_dir)?;
+    if let Some(tmux) = tmux {
+        // What is on record comes first: only it knows what was there before.
+        let line = LineRecord { path: tmux.conf.clone(), line: tmux.line(), ..LineRecord::default() };
+        let files = vec![tmux.file.clone()];
+        records.push((PathBuf::new(), Record { files, lines: vec![line], ..Record::default() }));
+    }
     for config in configs {
         if !records.iter().any(|(_, record)| record.config_dir.as_deref() == Some(config.path())) {
             let record = Record { config_dir: Some(config.path().to_path_buf()), ..Record::default() };
@@ -91,6 +104,7 @@ pub fn plan(state_dir: &Path, program: &Program, configs: &[ConfigDir]) -> Resul
         settings: Vec::new(),
         files: Vec::new(),
         links: Vec::new(),
+        lines: Vec::new(),
         homes: Vec::new(),
         folders: Vec::new(),
         records: Vec::new(),
@@ -107,6 +121,12 @@ pub fn plan(state_dir: &Path, program: &Program, configs: &[ConfigDir]) -> Resul
         undoing.links.extend(
             record.links.iter().filter(|link| links::is_ours(link) || link.adopted.is_some()).cloned(),
         );
+        for line in &record.lines {
+            let planned = LineUndoing::of(line)?;
+            let known =
+                |planned: &LineUndoing| undoing.lines.iter().any(|other| other.path() == planned.path());
+            undoing.lines.extend(planned.filter(|planned| !known(planned)));
+        }
         undoing.folders.extend(record.folders.iter().cloned());
         if let Some(config) = &record.config_dir {
             // Folders that can only be ours, also where no record says so.
@@ -162,6 +182,8 @@ fn plan_file(path: &Path, undoing: &mut Undoing) -> Result<(), PlanError> {
             let part = match path.file_name().and_then(|name| name.to_str()) {
                 Some("SKILL.md") => Part::Skill,
                 Some(name) if name.ends_with(".md") => Part::SlashCommand,
+                Some("tmux.conf") => Part::Tmux,
+                Some(name) if is_service(name) => Part::Service,
                 _ => Part::Completion,
             };
             undoing.files.push((standing.real, part, bytes));
@@ -177,6 +199,10 @@ fn plan_file(path: &Path, undoing: &mut Undoing) -> Result<(), PlanError> {
     Ok(())
 }
 
+fn is_service(name: &str) -> bool {
+    [".service", ".timer", ".plist"].iter().any(|ending| name.ends_with(ending))
+}
+
 /// Undoes what was planned. The records go last: what is interrupted can be done again.
 ///
 /// # Errors
@@ -185,6 +211,10 @@ pub fn undo(undoing: &Undoing, now: Timestamp) -> Result<(), ApplyError> {
     let _lock = lock(&undoing.state_dir)?;
     for settings in &undoing.settings {
         undo_settings(settings, &undoing.program)?;
+    }
+    // First the line that reads a file of ours, then the file.
+    for line in &undoing.lines {
+        line.undo()?;
     }
     for (path, _, bytes) in &undoing.files {
         // One that changed since the question was asked is its user's now.

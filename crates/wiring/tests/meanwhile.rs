@@ -49,6 +49,7 @@ impl World {
             status_line: StatusLineChoice::Keep,
             texts: true,
             completions: Vec::new(),
+            tmux: None,
             links: Some((self.config(), Adopt::No)),
         }
     }
@@ -59,7 +60,7 @@ impl World {
 
     fn undo(&self) {
         let undoing =
-            uninstall::plan(&self.state(), &self.program(), &[ConfigDir::new(self.config())]).unwrap();
+            uninstall::plan(&self.state(), &self.program(), &[ConfigDir::new(self.config())], None).unwrap();
         uninstall::undo(&undoing, Timestamp::now()).unwrap();
     }
 

@@ -188,6 +188,7 @@ fn rewiring(places: &Places, remedy: &Remedy) -> Result<Plan, Failure> {
         status_line: StatusLineChoice::Skip,
         texts: false,
         completions: Vec::new(),
+        tmux: None,
         links: main.filter(|_| remedy.links).map(|main| (main, Adopt::No)),
     };
     wiring::init::plan(&request).map_err(|error| super::init::refuse(&error))

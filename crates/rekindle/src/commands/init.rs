@@ -12,6 +12,7 @@ use wiring::plan::{Change, Note, Part, PlanError};
 use wiring::settings::StatusLineChoice;
 use wiring::{ApplyError, Program, in_use};
 
+use super::tmux_wish;
 use crate::cli::Cli;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
@@ -20,12 +21,15 @@ use crate::output::{Answer, Out, ask, colour, count, paint, say};
 /// Wire rekindle into your agents and shells, after showing every change
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init\n\nTaken back by `rekindle uninstall`."
+    after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init --tmux\n\nTaken back by `rekindle uninstall`."
 )]
 pub(crate) struct Args {
     /// A status line that is there already: keep it beside ours, replace it, or skip ours
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     statusline: StatusLine,
+    /// Make tmux save and restore by itself: one line in its configuration, and a file it reads
+    #[arg(long)]
+    tmux: bool,
     /// Move folders that stand in the way of our links into the state directory
     #[arg(long)]
     adopt: bool,
@@ -79,6 +83,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else if act {
         out.line(&format!("wired: {}", count(changes.len() as u64, "change", "changes")));
         out.line("agents that run already notice it when they start anew");
+        if let Some(tmux) = changes.iter().find(|change| change.part == Part::Tmux) {
+            let file = request.tmux.as_ref().map_or(&tmux.path, |tmux| &tmux.file);
+            out.line(&format!("tmux servers that run already: tmux source-file {}", file.display()));
+        }
     }
     out.finish()
 }
@@ -120,7 +128,10 @@ fn request(
         StatusLine::Skip => StatusLineChoice::Skip,
     };
     let state_dir = state_dir.to_path_buf();
-    Ok(Request { state_dir, program, sites, status_line, texts: true, completions, links })
+    // One that was wired before is kept up to date: the program may have moved.
+    let tmux =
+        at_home.then(|| tmux_wish::wish(&home, &program)).filter(|wish| args.tmux || wish.file.exists());
+    Ok(Request { state_dir, program, sites, status_line, texts: true, completions, tmux, links })
 }
 
 /// Every configuration directory, with the agents that use it.

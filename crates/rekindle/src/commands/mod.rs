@@ -23,6 +23,9 @@ pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod task;
 pub(crate) mod tick;
+pub(crate) mod tmux_conf;
+pub(crate) mod tmux_status;
+pub(crate) mod tmux_wish;
 pub(crate) mod trigger;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
@@ -68,6 +71,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Settle(args) => settle::run(&args),
         Command::Pane(args) => pane::run(&args),
         Command::Tick(args) => tick::run(&args),
+        Command::TmuxConf(args) => tmux_conf::run(&args),
+        Command::TmuxStatus(args) => Ok(tmux_status::run(&args)),
         Command::Vault(args) => vault::run(&Context::load()?, &args),
     }
 }

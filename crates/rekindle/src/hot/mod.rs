@@ -1,4 +1,5 @@
-//! What agents and tmux run all day: `hook`, `statusline`, `tick --hook`. **Hot**: looked at before the command line is built.
+//! What agents and tmux run all day: `hook`, `statusline`, `tick --hook`, `tmux-status`. **Hot**: looked at before the command
+//! line is built.
 //!
 //! They never fail the agent: whatever happens they exit 0 and leave a line in the log. They take no lock, run no tmux,
 //! open no transcript, compile no pattern, and wait for nothing but the disk at the first and last event of a session.
@@ -9,6 +10,7 @@ mod keep;
 pub(crate) mod soon;
 pub(crate) mod statusline;
 mod style;
+pub(crate) mod tmux_status;
 mod zone;
 
 use std::collections::BTreeSet;
@@ -37,6 +39,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Option<ExitCode> {
     match command.to_str()? {
         "hook" if !asked_for_help => Some(hook::run(rest)),
         "statusline" if !asked_for_help => Some(statusline::run(rest)),
+        "tmux-status" if rest.is_empty() => Some(tmux_status::run()),
         "tick" if rest.len() == 1 && rest[0] == "--hook" => Some(soon::run(Kind::Hook)),
         "tick" if rest.len() == 1 && rest[0] == "--event" => Some(soon::run(Kind::Event)),
         _ => None,

@@ -1,7 +1,9 @@
 //! `instances/registry.json`: every conversation on record, in a line each.
 
 use serde_json::{Map, Value, json};
-use state::record::SessionRecord;
+use state::record::{SessionRecord, Status};
+
+use crate::view::State;
 
 /// Makes the registry.
 pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> Value {
@@ -18,9 +20,19 @@ pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> 
             "created": record.created,
             "last_seen": record.last_seen,
             "status": record.status,
+            "state": state(record).word(),
             "reason": record.reason,
         });
         object.insert(record.session_id.to_string(), entry);
     }
     Value::Object(object)
+}
+
+/// What its agent was at when it was last heard.
+fn state(record: &SessionRecord) -> State {
+    match record.status {
+        Status::Active => record.activity.map_or(State::Unknown, |activity| activity.state.into()),
+        Status::EndedCleanly => State::Ended,
+        Status::Crashed => State::Crashed,
+    }
 }

@@ -10,6 +10,7 @@ use state::StateDir;
 
 use self::held::{Alone, Held, may_go};
 use crate::commands::init::{agree, changes_json, fail, notes_json, program, refuse, show};
+use crate::commands::tmux_wish;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
@@ -43,8 +44,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let short = |path: &std::path::Path| short_path(home.as_deref(), path);
     let state = StateDir::existing(&around.state)?;
     let program = program(&Context::search_path())?;
-    let undoing =
-        wiring::uninstall::plan(&around.state, &program, &configs).map_err(|error| refuse(&error))?;
+    let tmux = home.as_deref().map(|home| tmux_wish::wish(home, &program));
+    let undoing = wiring::uninstall::plan(&around.state, &program, &configs, tmux.as_ref())
+        .map_err(|error| refuse(&error))?;
     let held = if args.keep_data { None } else { Some(Held::look(state.as_ref())?) };
     let key = key::of(&around).filter(|_| held.is_some());
     let (changes, notes) = (undoing.changes(), undoing.notes.clone());

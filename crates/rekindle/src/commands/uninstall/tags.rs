@@ -1,4 +1,5 @@
-//! The tags on panes: `@rekindle_id` is taken off every pane of every server that is known.
+//! What live servers have of ours: `@rekindle_id` is taken off every pane of every server that is known, and hooks that call
+//! us are taken off the servers.
 
 use mux::Listing;
 use state::{StateDir, record};
@@ -16,6 +17,7 @@ pub(super) fn take_off(state: Option<&StateDir>) -> usize {
     let mut taken = 0;
     for socket in sockets {
         let Listing::Alive(server) = mux::list(&socket, TMUX_DEADLINE) else { continue };
+        mux::unhook(&socket, TMUX_DEADLINE);
         let tagged = server.panes.iter().filter(|pane| pane.tag.is_some());
         // One by one: a pane that closes meanwhile keeps none of the others from losing theirs.
         taken += tagged.filter(|pane| mux::untag(&socket, &[&pane.id], TMUX_DEADLINE).is_ok()).count();

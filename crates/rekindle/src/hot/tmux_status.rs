@@ -1,0 +1,149 @@
+//! `rekindle tmux-status`: a few columns for tmux's status bar, from what the last settle and the last restore left.
+//!
+//! tmux runs it every few seconds: nothing is settled, no tmux is asked, no name is printed. A name could hold `#[…]` or
+//! `#(command)`, and numbers cannot.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use settle::view::State;
+use state::StateDir;
+use state::config::Config;
+
+use super::Places;
+
+/// Some hundred bytes for each of some thousand conversations.
+const LARGEST: u64 = 8 << 20;
+
+/// Long enough to come back to the machine and see it.
+const RESTORED_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// Always succeeds, as far as tmux can see.
+pub(super) fn run() -> ExitCode {
+    show();
+    ExitCode::SUCCESS
+}
+
+/// Prints the segment; nothing where there is nothing to say.
+pub(crate) fn show() {
+    let places = Places::new();
+    let Ok(Some(state)) = StateDir::existing(&places.state) else { return };
+    let now = Timestamp::now();
+    let segment = restored(&state, now).unwrap_or_else(|| {
+        let keep = Config::load(Some(&places.config)).unwrap_or_default().restore.keep_map;
+        let keep = SignedDuration::try_from(keep).unwrap_or(SignedDuration::MAX);
+        let registry = super::read_small(&state.instances().join("registry.json"), LARGEST);
+        summary(&registry.unwrap_or_default(), now, keep)
+    });
+    let paused = if state.paused().exists() { "paused" } else { "" };
+    let words: Vec<&str> = [paused, &segment].into_iter().filter(|word| !word.is_empty()).collect();
+    if !words.is_empty() {
+        // Nobody who listens is nobody to disturb.
+        let _ = writeln!(std::io::stdout().lock(), "{}", words.join(" "));
+    }
+}
+
+#[derive(Deserialize)]
+struct LastRestore {
+    at: Timestamp,
+    restored: u64,
+    total: u64,
+}
+
+/// `Restored 4/4`, for a while after a restore.
+fn restored(state: &StateDir, now: Timestamp) -> Option<String> {
+    let path = state.instances().join("restore/last-restore.json");
+    restored_words(&super::read_small(&path, LARGEST).ok()?, now)
+}
+
+fn restored_words(bytes: &[u8], now: Timestamp) -> Option<String> {
+    let last: LastRestore = serde_json::from_slice(bytes).ok()?;
+    if now.duration_since(last.at).abs() > RESTORED_FOR {
+        return None;
+    }
+    Some(match last.total {
+        0 => "Restored".to_owned(),
+        total => format!("Restored {}/{total}", last.restored),
+    })
+}
+
+/// What matters of a conversation.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    state: &'a str,
+    last_seen: Timestamp,
+}
+
+/// `● 2 ○ 3 ✕ 1`: agents by what they are at. Those that crashed too long ago are of no more use.
+fn summary(bytes: &[u8], now: Timestamp, keep: SignedDuration) -> String {
+    // The version of the file stands beside the conversations, and is none.
+    let registry: HashMap<&str, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+    let entries: Vec<Entry<'_>> =
+        registry.values().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
+    let old = |entry: &&Entry<'_>| now.duration_since(entry.last_seen) > keep;
+    let of = |state: State| entries.iter().filter(move |entry| entry.state == state.word());
+    let count = |state: State| of(state).count();
+    let shown = [
+        (State::Busy, count(State::Busy)),
+        (State::Idle, count(State::Idle) + count(State::Shell)),
+        (State::Waiting, count(State::Waiting)),
+        (State::Crashed, of(State::Crashed).filter(|entry| !old(entry)).count()),
+    ];
+    let part = |(state, number): &(State, usize)| format!("{} {number}", state.glyph());
+    shown.iter().filter(|(_, number)| *number > 0).map(part).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn agents_are_counted_by_what_they_are_at() {
+        let entry = |id: &str, state: &str, second: i64| {
+            format!(
+                r##""{id}":{{"name":"#(touch x) #[fg=red]","state":"{state}","last_seen":"{}"}}"##,
+                at(second)
+            )
+        };
+        let entries = [
+            entry("a", "busy", 99),
+            entry("b", "idle", 1),
+            entry("c", "shell", 99),
+            entry("d", "crashed", 99),
+            entry("e", "crashed", 1),
+            entry("f", "ended", 99),
+            entry("g", "waiting", 99),
+        ];
+        let text = format!("{{\"schema\":1,{}}}", entries.join(","));
+        let shown = |keep: i64| summary(text.as_bytes(), at(100), SignedDuration::from_secs(keep));
+        assert_eq!(shown(1000), "● 1 ○ 2 ◐ 1 ✕ 2");
+        assert_eq!(shown(10), "● 1 ○ 2 ◐ 1 ✕ 1");
+        assert_eq!(summary(b"", at(0), SignedDuration::MAX), "");
+        assert_eq!(summary(b"{\"schema\":1}", at(0), SignedDuration::MAX), "");
+        assert_eq!(summary(b"\xff torn", at(0), SignedDuration::MAX), "");
+    }
+
+    #[test]
+    fn a_restore_is_told_for_a_while() {
+        let last = |restored: u64, total: u64| {
+            let text = format!(
+                r#"{{"schema":1,"at":"{}","restored":{restored},"total":{total},"panes":[]}}"#,
+                at(1000)
+            );
+            restored_words(text.as_bytes(), at(1600))
+        };
+        assert_eq!(last(4, 4).as_deref(), Some("Restored 4/4"));
+        assert_eq!(last(0, 0).as_deref(), Some("Restored"));
+        let text = format!(r#"{{"at":"{}","restored":1,"total":2}}"#, at(1000));
+        assert_eq!(restored_words(text.as_bytes(), at(1601)), None);
+        assert_eq!(restored_words(b"{}", at(0)), None);
+    }
+}
