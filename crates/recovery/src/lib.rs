@@ -7,6 +7,7 @@ mod brief;
 mod decide;
 mod facts;
 mod gates;
+pub mod inject;
 mod likeness;
 mod live;
 mod outcome;
