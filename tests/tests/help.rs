@@ -32,6 +32,7 @@ fn help_of_the_program() {
                    in them
       restore      Bring back saved tmux sessions, each agent with its own
                    conversation
+      inject       Send text to a running agent, and see that it arrives
       saves        List saves of tmux, look into them, compare them, take them
                    elsewhere
       vault        The mirror of every conversation: bring it up to date, look into

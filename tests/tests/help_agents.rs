@@ -202,3 +202,36 @@ fn help_of_what_agents_and_timers_run() {
     it first.
     "#);
 }
+
+#[test]
+fn help_of_inject() {
+    insta::assert_snapshot!(help(&["inject"]).unwrap(), @r#"
+    Send text to a running agent, and see that it arrives
+
+    Usage: rekindle inject [OPTIONS] <PANE> [TEXT]
+
+    Arguments:
+      <PANE>  A pane, a session's id or its beginning, a name or a directory
+      [TEXT]  What to send, `-` for standard input; without it, what is on record
+              about the conversation
+
+    Options:
+          --file <FILE>  Send what is in this file
+          --no-submit    Leave it in the agent's line, without Enter
+          --queue        Also while the agent is busy: it reads it after its turn
+          --dry-run      Say what would be sent where, and send nothing
+          --json         Print one JSON object
+      -h, --help         Print help
+
+    Examples:
+      rekindle inject work:1.0 "go on with the tests"
+      rekindle inject %4 --file plan.md
+      git diff | rekindle inject shop - --no-submit
+      rekindle inject work:1.0
+
+    Pasted as you would paste it, sent with Enter, and confirmed by the agent's own
+    event, or else by its empty line. A text that begins with / is typed, as a
+    command. Refused (exit 3): an agent that is busy, that asks something, or in
+    whose line something is typed. Exit 4: nobody can tell whether it has arrived.
+    "#);
+}

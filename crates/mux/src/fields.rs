@@ -50,6 +50,11 @@ impl<'a> Fields<'a> {
         Some(*letter)
     }
 
+    /// Everything that is left.
+    pub(crate) fn rest(&self) -> String {
+        String::from_utf8_lossy(self.0).into_owned()
+    }
+
     /// The end of a row.
     pub(crate) fn end_of_row(&mut self) -> Option<()> {
         self.0 = self.0.strip_prefix(b"\n")?;

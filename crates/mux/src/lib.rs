@@ -10,6 +10,7 @@ mod fields;
 mod list;
 mod options;
 mod pane;
+mod paste;
 mod refusal;
 mod scrollback;
 mod shot;
@@ -25,6 +26,7 @@ pub use events::{HOOK_INDEX, RESURRECT_HOOK, configuration, hooked, save_events,
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};
+pub use paste::{PasteError, Sight, leave_modes, paste, press_enter, sight, type_line};
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;

@@ -191,3 +191,79 @@ fn nobody_there_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(shoot(&dir.path().join("none"), PATIENCE), Shooting::Gone);
 }
+
+/// A pane whose program takes every byte as it comes and asks for pastes in one piece; what it got is in the file.
+fn taker(server: &Private, name: &str) -> (String, std::path::PathBuf) {
+    let file = server.dir.path().join(name);
+    let line =
+        format!("stty raw -echo; printf '\\033[?2004h'; echo ready; exec cat > '{}'", file.to_string_lossy());
+    let pane = server.tmux(&["split-window", "-d", "-P", "-F", "#{pane_id}", &line]);
+    wait(|| server.tmux(&["capture-pane", "-p", "-t", &pane]).contains("ready"));
+    (pane, file)
+}
+
+fn wait(mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "it does not happen");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn text_goes_in_as_one_piece_and_leaves_no_buffer() {
+    let server = Private::start("work");
+    let (pane, file) = taker(&server, "got");
+    let got = || std::fs::read(&file).unwrap_or_default();
+    let text = format!("-R a;\nb #(touch ran) #{{pane_id}} ü {};", "x".repeat(480_000));
+    mux::paste(&server.socket(), &pane, &text, "ours", PATIENCE).unwrap();
+    let piece = format!("\u{1b}[200~{}\u{1b}[201~", text.replace('\n', "\r"));
+    wait(|| got().len() >= piece.len());
+    assert!(got() == piece.as_bytes(), "{} bytes", got().len());
+    mux::press_enter(&server.socket(), &pane, PATIENCE).unwrap();
+    mux::type_line(&server.socket(), &pane, "-R /x;", PATIENCE).unwrap();
+    wait(|| got().ends_with(b"\r-R /x;"));
+    assert!(!server.dir.path().join("ran").exists());
+    assert!(mux::paste(&server.socket(), "%99", "x", "ours", PATIENCE).is_err());
+    assert_eq!(server.tmux(&["list-buffers"]), "");
+}
+
+#[test]
+fn a_look_tells_what_becomes_of_keys() {
+    let server = Private::start("work");
+    let (one, first) = taker(&server, "one");
+    let (_, second) = taker(&server, "two");
+    let look = |pane: &str| mux::sight(&server.socket(), pane, PATIENCE).unwrap();
+    let seen = look(&one).unwrap();
+    assert!(seen.screen.contains("ready") && !seen.in_mode && !seen.synchronized && !seen.input_off);
+    assert_eq!(seen.server.pid.to_string(), server.tmux(&["display-message", "-p", "#{pid}"]));
+    assert_eq!(seen.tty, server.tmux(&["display-message", "-p", "-t", &one, "#{pane_tty}"]));
+
+    server.tmux(&["copy-mode", "-t", &one]);
+    server.tmux(&["choose-tree", "-t", &one]);
+    assert!(look(&one).unwrap().in_mode);
+    mux::leave_modes(&server.socket(), &one, PATIENCE).unwrap();
+    assert!(!look(&one).unwrap().in_mode);
+
+    server.tmux(&["select-pane", "-d", "-t", &one]);
+    assert!(look(&one).unwrap().input_off);
+    server.tmux(&["select-pane", "-e", "-t", &one]);
+
+    // Keys are everybody's then, pasted text is not.
+    server.tmux(&["set-option", "-w", "synchronize-panes", "on"]);
+    assert!(look(&one).unwrap().synchronized);
+    mux::paste(&server.socket(), &one, "text", "ours", PATIENCE).unwrap();
+    mux::press_enter(&server.socket(), &one, PATIENCE).unwrap();
+    wait(|| std::fs::read(&first).is_ok_and(|got| got.ends_with(b"\r")));
+    wait(|| std::fs::read(&second).is_ok_and(|got| got.ends_with(b"\r")));
+    assert_eq!(std::fs::read(&second).unwrap(), b"\r");
+}
+
+/// F-tmux-16: asking a pane that is gone is no error to tmux.
+#[test]
+fn a_pane_that_is_gone_is_seen_as_gone() {
+    let server = Private::start("work");
+    let asked = server.command(&["display-message", "-p", "-t", "%99", "#{pane_id}"]);
+    assert!(asked.status.success() && asked.stdout.trim_ascii().is_empty());
+    assert_eq!(mux::sight(&server.socket(), "%99", PATIENCE).unwrap(), None);
+}

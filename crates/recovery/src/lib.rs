@@ -8,6 +8,7 @@ mod briefing;
 mod decide;
 mod facts;
 mod gates;
+pub mod inject;
 mod likeness;
 mod live;
 mod outcome;

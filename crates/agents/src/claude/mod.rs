@@ -1,6 +1,7 @@
 //! Claude Code: where its files are, and who is writing them.
 
 pub mod chain;
+pub mod composer;
 mod environment;
 mod find;
 pub mod hook_events;

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;
+pub(crate) mod inject;
 pub(crate) mod man;
 pub(crate) mod map;
 pub(crate) mod name;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Undo(args) => undo::run(&Context::load()?, &args),
         Command::Save(args) => save::run(&Context::load()?, &args),
         Command::Restore(args) => restore::run(&Context::load()?, &args),
+        Command::Inject(args) => inject::run(&Context::load()?, &args),
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Pane(args) => pane::run(&args),
