@@ -21,7 +21,7 @@ pub struct Home {
     // Dropped first: nothing of this home may write into the folder while it goes.
     tmux: Tmux,
     path: PathBuf,
-    _root: TempDir,
+    folder: TempDir,
 }
 
 impl Home {
@@ -34,7 +34,7 @@ impl Home {
         // Where tmux itself looks for the default server under `TMUX_TMPDIR`: a plain `tmux` in this home is private.
         let sockets = path.join(format!("tmux-{}", rustix::process::getuid().as_raw()));
         fs::DirBuilder::new().mode(0o700).create(&sockets)?;
-        let home = Home { tmux: Tmux::new(sockets.join("default")), path, _root: root };
+        let home = Home { tmux: Tmux::new(sockets.join("default")), path, folder: root };
         for folder in [home.config(), home.project(), home.state(), home.bin(), home.path.join("run")] {
             fs::create_dir_all(folder)?;
         }
@@ -60,6 +60,11 @@ impl Home {
         known["projects"][project.to_string_lossy().as_ref()] = json!({"hasTrustDialogAccepted": true});
         fs::write(file, known.to_string())?;
         Ok(())
+    }
+
+    /// Leaves the folder behind when this value goes; its tmux server ends all the same.
+    pub fn keep(&mut self) {
+        self.folder.disable_cleanup(true);
     }
 
     /// The folder that holds everything.

@@ -12,6 +12,7 @@ pub mod api;
 pub mod base;
 pub mod believed;
 pub mod cases;
+pub mod chaos;
 pub mod conversation;
 pub mod events;
 pub mod help;

@@ -100,7 +100,7 @@ fn finish(command: &mut Command, input: &[u8], deadline: Duration) -> Result<Fin
     Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
 }
 
-fn collect(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+pub(crate) fn collect(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {

@@ -1,8 +1,9 @@
-//! What a developer runs: `cargo xtask test`, `recall`, `sandbox`, `bench`, `deny`.
+//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sandbox`, `bench`, `deny`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
 mod bench;
+mod chaos;
 mod deny;
 mod recall;
 mod sandbox;
@@ -28,6 +29,8 @@ enum Task {
     Test(test::Args),
     /// Resume damaged conversations with the real agent and count what comes back
     Recall(recall::Args),
+    /// Kill, cut and fill everything around real agents, restore, and ask each for its conversation
+    Chaos(chaos::Args),
     /// Try things by hand in a throwaway home with an agent, its API and a private tmux
     Sandbox(sandbox::Args),
     /// Measure speed and memory, each beside a reference in the same run
@@ -51,6 +54,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test(args) => return test::run(&args),
         Task::Sandbox(args) => return sandbox::run(&args),
         Task::Recall(args) => recall::run(&args)?,
+        Task::Chaos(args) => chaos::run(&args)?,
         Task::Bench(args) => bench::run(&args)?,
         Task::Deny => deny::run()?,
     }

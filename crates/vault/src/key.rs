@@ -27,7 +27,12 @@ impl Key {
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (tag, name) = text.split_once('/')?;
-        let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
+        let plain = |part: &str| {
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && !part.contains(|c: char| c == '/' || c.is_control())
+        };
         (plain(tag) && plain(name)).then(|| Self { slash: tag.len(), text: Arc::from(text) })
     }
 

@@ -75,13 +75,18 @@ pub(crate) fn load(vault: &Vault) -> Result<Cache, Error> {
     let paths = vault.seen_paths();
     let mut cache = Cache::load(&paths.files, VERSION);
     let touched = touched(&paths);
-    if cache.is_empty() {
-        read_again(vault, &mut cache, &vault.keys()?)?;
-    } else if !touched.is_empty() {
-        let names: HashSet<&str> = touched.iter().map(String::as_str).collect();
-        cache.retain(|_, entry| !names.contains(entry.value.key.as_str()));
-        let keys: Vec<Key> = names.into_iter().filter_map(Key::parse).collect();
-        read_again(vault, &mut cache, &keys)?;
+    let names: HashSet<&str> = touched.iter().map(String::as_str).collect();
+    // A power cut leaves NULs or half a name: then it cannot be told which conversations were being written.
+    let keys: Option<Vec<Key>> = names.iter().map(|name| Key::parse(name)).collect();
+    match keys {
+        Some(keys) if !cache.is_empty() => {
+            cache.retain(|_, entry| !names.contains(entry.value.key.as_str()));
+            read_again(vault, &mut cache, &keys)?;
+        }
+        _ => {
+            cache.retain(|_, _| false);
+            read_again(vault, &mut cache, &vault.keys()?)?;
+        }
     }
     Ok(cache)
 }
@@ -180,8 +185,11 @@ pub(crate) fn forget(vault: &Vault) -> Result<(), Error> {
 }
 
 fn touched(paths: &Paths) -> Vec<String> {
-    let text = std::fs::read_to_string(&paths.touched).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    let bytes = std::fs::read(&paths.touched).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    // A torn last line is marked, so that nobody takes it for a shorter name.
+    let name = |line: &str| line.strip_suffix('\n').map_or_else(|| format!("{line}\0"), str::to_owned);
+    text.split_inclusive('\n').map(name).collect()
 }
 
 fn set_touched(paths: &Paths, names: &[String]) -> Result<(), Error> {

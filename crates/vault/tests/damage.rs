@@ -132,6 +132,35 @@ fn data_torn_at_any_place_behind_the_manifest_does_not_exist() {
     }
 }
 
+/// A power cut leaves NULs, half a name or an empty file where the names of touched conversations stood: the cache that they
+/// were about is made anew, and the vault goes on.
+#[test]
+fn names_that_a_power_cut_tore_cost_nothing() {
+    let name = |world: &World| world.key(ID).to_string();
+    let torn: [fn(&str) -> Vec<u8>; 5] = [
+        |name| format!("{}\0\0\0\0\0\n", &name[..name.len() - 6]).into_bytes(),
+        |name| name[..name.len() - 6].as_bytes().to_vec(),
+        |name| [&name.as_bytes()[..9], &[0_u8; 40]].concat(),
+        |name| [name.as_bytes(), b"\n\xff\xfe\n"].concat(),
+        |_| vec![0; 57],
+    ];
+    for tear in torn {
+        let world = World::new();
+        let (old, new) = (rows(ID, 300, 1), rows(ID, 600, 1));
+        world.put(&world.path(ID), &old);
+        world.sync();
+        let manifest = world.folder(ID).join("manifest.jsonl");
+        let before = fs::read(&manifest).unwrap();
+        world.append(&world.path(ID), &new[old.len()..]);
+        world.sync();
+        fs::write(&manifest, &before).unwrap();
+        fs::write(world.state().join("cache/vault-touched"), tear(&name(&world))).unwrap();
+        world.sync();
+        assert_eq!(world.read(ID, None), new);
+        world.verify();
+    }
+}
+
 #[test]
 fn two_crashes_in_a_row_are_still_only_a_torn_tail() {
     let world = World::new();

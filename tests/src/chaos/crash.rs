@@ -1,0 +1,96 @@
+//! How a round's machine goes down.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::random::Random;
+use super::stage::Stage;
+use crate::agent::{Agent, VERSIONS};
+use crate::process::wait_until;
+
+/// An agent that is hung up has 1.5 s for its last hooks.
+const DYING: Duration = Duration::from_secs(30);
+
+impl Stage {
+    /// Kills the tmux server, most times with SIGKILL, and waits until its agents have gone.
+    pub(super) fn kill_server(&mut self, random: &mut Random) -> Result<()> {
+        self.look();
+        if random.chance(70) {
+            let pid = self.lab.tmux(&["display-message", "-p", "#{pid}"])?.stdout;
+            let pid = pid.trim().parse().ok().and_then(Pid::from_raw).context("tmux has no pid")?;
+            self.log.say(&format!("kill -9 of tmux, {pid:?}"));
+            kill_process(pid, Signal::KILL)?;
+        } else {
+            self.log.say("tmux kill-server");
+            self.lab.tmux(&["kill-server"])?;
+        }
+        if !wait_until(DYING, || self.lab.home.agents().is_empty()) {
+            bail!("agents outlive their server: {:?}", self.lab.home.agents());
+        }
+        Ok(())
+    }
+
+    /// Everything of this home dies at once, as a machine does that loses its power.
+    pub(super) fn kill_all(&mut self) -> Result<()> {
+        self.look();
+        let bodies = self.lab.home.bodies();
+        self.log.say(&format!("kill -9 of {} processes", bodies.len()));
+        bodies.iter().for_each(super::bodies::Body::kill);
+        // What was just being started was not in the list.
+        let gone = || {
+            let left = self.lab.home.bodies();
+            left.iter().for_each(super::bodies::Body::kill);
+            left.is_empty()
+        };
+        if !wait_until(DYING, gone) {
+            bail!("processes outlive SIGKILL: {:?}", self.lab.home.bodies());
+        }
+        Ok(())
+    }
+
+    /// Asks a few agents something that takes them seconds, and leaves them at it.
+    pub(super) fn ask_slowly(&mut self, random: &mut Random) -> Result<()> {
+        for at in 0..self.talkers.len() {
+            if random.chance(50) {
+                let number = self.number()?;
+                self.talkers[at].begin(number);
+                let pane = self.talkers[at].pane.clone();
+                self.ask(&pane, number, "SLOW please")?;
+                self.log.say(&format!("{} answers {number}", self.talkers[at].word));
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on `claude` means another version.
+    pub(super) fn update_agent(&mut self, random: &mut Random) -> Result<()> {
+        let others: Vec<&str> =
+            VERSIONS.into_iter().filter(|version| *version != self.lab.agent.version).collect();
+        let agent = Agent::install(random.pick::<&str>(&others))?;
+        self.log.say(&format!("claude is {}", agent.version));
+        self.lab.home.script("claude", &format!("exec {} \"$@\"", agent.shell_words()))
+    }
+
+    /// Kills a few agents where they are.
+    pub(super) fn kill_agents(&mut self, random: &mut Random) -> Result<()> {
+        self.look();
+        let agents = self.lab.home.agents();
+        let many = random.between(1..=agents.len().max(1));
+        for agent in agents.iter().take(many) {
+            self.log.say(&format!("kill -9 of agent {}", agent.pid));
+            agent.kill();
+        }
+        let gone = || self.lab.home.agents().len() + many <= agents.len();
+        if !wait_until(DYING, gone) {
+            bail!("killed agents live: {:?}", self.lab.home.agents());
+        }
+        Ok(())
+    }
+
+    /// Notes which exchanges are whole before something goes wrong.
+    pub(super) fn look(&mut self) {
+        self.talkers.iter_mut().for_each(super::ledger::Talker::look);
+    }
+}

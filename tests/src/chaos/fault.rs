@@ -1,0 +1,101 @@
+//! What goes wrong in a round.
+
+use std::collections::BTreeSet;
+
+use super::random::Random;
+
+/// A thing that goes wrong. The tmux server dies in every round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Saves are killed half way.
+    SavesKilled,
+    /// The disk is full while a save is written.
+    SaveOnFullDisk,
+    /// The newest save is torn.
+    SaveTorn,
+    /// Windows and panes change places between the save and the crash.
+    Reordered,
+    /// `claude` means another version when everything comes back.
+    AgentUpdated,
+    /// Agents get SIGKILL between the save and the crash.
+    AgentsKilled,
+    /// Agents are in the middle of an answer when everything goes down.
+    InFlight,
+    /// Everything dies at once, and the newest files of the state are cut or full of NULs.
+    PowerCut,
+    /// The last row of transcripts is torn.
+    TranscriptsTorn,
+    /// Transcripts are gone.
+    TranscriptsDeleted,
+    /// Settles are killed half way: those that hooks start, and those that fold in what the crash left.
+    SettlesKilled,
+    /// Restores are killed half way, and one is not.
+    RestoresKilled,
+    /// Three restores run at once.
+    RestoreThrice,
+    /// Saves are tried while a restore runs.
+    SavesDuringRestore,
+    /// The disk is full while a restore runs, and then it is not.
+    RestoreOnFullDisk,
+    /// Everything goes down again, and comes back from whatever save is current then.
+    Again,
+}
+
+/// Every fault there is.
+pub const ALL: [Fault; 16] = [
+    Fault::SavesKilled,
+    Fault::SaveOnFullDisk,
+    Fault::SaveTorn,
+    Fault::Reordered,
+    Fault::AgentUpdated,
+    Fault::AgentsKilled,
+    Fault::InFlight,
+    Fault::PowerCut,
+    Fault::TranscriptsTorn,
+    Fault::TranscriptsDeleted,
+    Fault::SettlesKilled,
+    Fault::RestoresKilled,
+    Fault::RestoreThrice,
+    Fault::SavesDuringRestore,
+    Fault::RestoreOnFullDisk,
+    Fault::Again,
+];
+
+/// A round has one of these at most: what the second one finds is done already.
+const RESTORES: [Fault; 4] =
+    [Fault::RestoresKilled, Fault::RestoreThrice, Fault::SavesDuringRestore, Fault::RestoreOnFullDisk];
+
+impl Fault {
+    /// What happens, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Fault::SavesKilled => "saves killed",
+            Fault::SaveOnFullDisk => "a save on a full disk",
+            Fault::SaveTorn => "a torn save",
+            Fault::Reordered => "windows reordered",
+            Fault::AgentUpdated => "the agent updated",
+            Fault::AgentsKilled => "agents killed",
+            Fault::InFlight => "agents answering",
+            Fault::PowerCut => "a power cut",
+            Fault::TranscriptsTorn => "torn transcripts",
+            Fault::TranscriptsDeleted => "deleted transcripts",
+            Fault::SettlesKilled => "settles killed",
+            Fault::RestoresKilled => "restores killed",
+            Fault::RestoreThrice => "three restores at once",
+            Fault::SavesDuringRestore => "saves during a restore",
+            Fault::RestoreOnFullDisk => "a restore on a full disk",
+            Fault::Again => "everything again",
+        }
+    }
+}
+
+/// The faults of a round: one to four.
+pub(super) fn draw(random: &mut Random) -> BTreeSet<Fault> {
+    let mut all = ALL.to_vec();
+    random.shuffle(&mut all);
+    let mut restores = all.iter().filter(|fault| RESTORES.contains(fault));
+    let only = restores.next().copied();
+    all.retain(|fault| !RESTORES.contains(fault) || Some(*fault) == only);
+    let many = random.between(1..=4);
+    all.into_iter().take(many).collect()
+}

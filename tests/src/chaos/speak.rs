@@ -1,0 +1,52 @@
+//! Talking to agents through their panes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::ledger::Held;
+use super::stage::Stage;
+use crate::process::wait_until;
+use crate::wired::PATIENCE;
+
+/// How long an Enter may take until the API hears of it. 2.1.31 loses one while it draws a resumed conversation.
+const HEARD: Duration = Duration::from_millis(1500);
+
+impl Stage {
+    /// Types a prompt into a pane and returns what of the conversation reached the API with it.
+    pub(super) fn ask(&self, pane: &str, number: u8, words: &str) -> Result<Held> {
+        let prompt = format!("ask-{number:02} {words}");
+        self.lab.type_line(pane, &prompt)?;
+        let heard = || {
+            let requests = self.lab.api.requests_with(&prompt);
+            requests.into_iter().find(|request| request.main)
+        };
+        let begin = Instant::now();
+        while !wait_until(HEARD, || heard().is_some()) {
+            if begin.elapsed() > PATIENCE {
+                bail!("nobody hears {prompt:?}: {}", self.lab.screen(pane));
+            }
+            self.lab.tmux(&["send-keys", "-t", pane, "Enter"])?;
+        }
+        let request = heard().context("it was heard")?;
+        if let Some(refused) = request.refused.first() {
+            bail!("the API refuses {prompt:?}: {refused}");
+        }
+        Held::in_request(&request.messages)
+    }
+
+    /// A whole exchange with a talker, until its transcript has it.
+    pub(super) fn exchange(&mut self, talker: usize) -> Result<()> {
+        let number = self.number()?;
+        let Some(with) = self.talkers.get_mut(talker) else { bail!("no talker {talker}") };
+        with.begin(number);
+        let pane = with.pane.clone();
+        self.ask(&pane, number, "please")?;
+        let Some(with) = self.talkers.get_mut(talker) else { bail!("no talker {talker}") };
+        if !wait_until(PATIENCE, || with.has(number)) {
+            bail!("{} never wrote exchange {number}", with.word);
+        }
+        with.look();
+        Ok(())
+    }
+}

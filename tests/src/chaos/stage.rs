@@ -1,0 +1,76 @@
+//! A round's stage: the lab with its tmux, the agents in their panes, and who of them said what.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use anyhow::{Result, bail};
+
+use super::bring_back::Report;
+use super::ledger::Talker;
+use super::log::Log;
+use super::saving::Saved;
+use super::scene::Scene;
+use crate::Lab;
+
+/// Everything that a round works with.
+#[derive(Debug)]
+pub(super) struct Stage {
+    /// Home, API and agent.
+    pub(super) lab: Lab,
+    /// Its seed.
+    pub(super) seed: u64,
+    /// The conversations.
+    pub(super) talkers: Vec<Talker>,
+    /// The saves that were made, the newest last.
+    pub(super) saves: Vec<Saved>,
+    /// What restores said, the newest last.
+    pub(super) reports: Vec<Report>,
+    /// The conversations of which the round destroyed so much that they may be refused.
+    pub(super) excuses: BTreeSet<String>,
+    /// The conversations whose copies in the vault are all that is left of them.
+    pub(super) spared: BTreeSet<String>,
+    pub(super) log: Log,
+    next: AtomicU8,
+}
+
+impl Stage {
+    /// A new lab with everything that a scene has.
+    pub(super) fn build(version: &str, seed: u64, scene: &Scene) -> Result<Stage> {
+        let lab = Lab::new(version)?;
+        let log = Log::new(lab.home.root())?;
+        let mut stage = Stage {
+            lab,
+            seed,
+            talkers: Vec::new(),
+            saves: Vec::new(),
+            reports: Vec::new(),
+            excuses: BTreeSet::new(),
+            spared: BTreeSet::new(),
+            log,
+            next: AtomicU8::new(0),
+        };
+        let built = stage.set(scene);
+        stage.log.say(&format!("built: {built:?}"));
+        match built {
+            Ok(()) => Ok(stage),
+            Err(error) => {
+                let root = stage.keep();
+                Err(error.context(format!("the scene could not be built, see {}", root.display())))
+            }
+        }
+    }
+
+    /// The number of the next exchange.
+    pub(super) fn number(&self) -> Result<u8> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // The API answers numbers of two digits.
+        if number > 98 { bail!("a round has 99 exchanges at most") } else { Ok(number) }
+    }
+
+    /// Keeps the round's folder for whoever wants to look, and says where it is.
+    pub(super) fn keep(&mut self) -> PathBuf {
+        self.lab.home.keep();
+        self.lab.home.root().to_path_buf()
+    }
+}
