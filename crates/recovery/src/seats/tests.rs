@@ -56,7 +56,7 @@ fn saved(panes: &[(&str, &str, &str)], agents: &[(&str, &str)]) -> SavedServer {
         cwd: None,
         config_dir: None,
     };
-    SavedServer { tmux: shot(1, panes), agents: agents.iter().map(agent).collect() }
+    SavedServer { tmux: shot(1, panes), agents: agents.iter().map(agent).collect(), gone_since: None }
 }
 
 /// Life 2, with a shell in every pane.
