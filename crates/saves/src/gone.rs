@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use mux::Window;
 
-use crate::save::{Save, SavedServer};
+use crate::save::{Agent, Save, SavedServer};
 
 /// The servers of the save before that are gone or do not answer, each with the sessions that nobody has brought back.
 /// One that was last seen before `since` is let go.
@@ -30,8 +31,22 @@ fn without_returned(mut old: SavedServer, live: &[SavedServer]) -> Option<SavedS
     let returned = |name: &str| {
         here.iter().any(|server| server.tmux.sessions.iter().any(|session| session.name == name))
     };
+    let is_back = |agent: &Agent| {
+        live.iter().any(|server| server.agents.iter().any(|known| known.session_id == agent.session_id))
+    };
+    let missing: Vec<&str> =
+        old.agents.iter().filter(|agent| !is_back(agent)).map(|agent| agent.pane.as_str()).collect();
+    let waits = |window: &Window| window.panes.iter().any(|pane| missing.contains(&pane.id.as_str()));
+    let waiting: Vec<String> =
+        old.tmux.windows.iter().filter(|window| waits(window)).map(|window| window.id.clone()).collect();
     let shot = &mut old.tmux;
-    shot.sessions.retain(|session| !returned(&session.name));
+    for session in &mut shot.sessions {
+        // A session of that name may be a new one, in which nobody has brought its agents back.
+        if returned(&session.name) {
+            session.windows.retain(|link| waiting.contains(&link.window));
+        }
+    }
+    shot.sessions.retain(|session| !session.windows.is_empty());
     let shown =
         |id: &str| shot.sessions.iter().any(|session| session.windows.iter().any(|link| link.window == id));
     let windows = std::mem::take(&mut shot.windows);
@@ -91,15 +106,11 @@ mod tests {
         check(&[old], &[server("/t/other", 2, &["a"])], &[(1, &["a", "b"])]);
     }
 
-    #[test]
-    fn servers_of_scripts_come_and_go() {
-        let live = [server("/t/default", 1, &["a"])];
-        let script = server("/t/test", 5, &["x"]);
-        check(&[live[0].clone(), script.clone()], &live, &[]);
-        let mut with_agent = script;
+    /// With an agent in its first pane.
+    fn with_agent(mut server: SavedServer) -> SavedServer {
         let id = agents::SessionId::new("66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa").unwrap();
-        let pane = with_agent.tmux.panes().next().unwrap().id.clone();
-        with_agent.agents.push(crate::save::Agent {
+        let pane = server.tmux.panes().next().unwrap().id.clone();
+        server.agents.push(Agent {
             pane,
             session_id: id,
             grade: state::record::Grade::Proven,
@@ -107,7 +118,23 @@ mod tests {
             cwd: None,
             config_dir: None,
         });
-        check(&[live[0].clone(), with_agent], &live, &[(5, &["x"])]);
+        server
+    }
+
+    #[test]
+    fn a_new_session_of_the_same_name_has_brought_nobody_back() {
+        let old = with_agent(server("/t/default", 1, &["a", "b"]));
+        let begun = server("/t/default", 2, &["a", "b"]);
+        check(std::slice::from_ref(&old), std::slice::from_ref(&begun), &[(1, &["a"])]);
+        check(&[old], &[with_agent(begun)], &[]);
+    }
+
+    #[test]
+    fn servers_of_scripts_come_and_go() {
+        let live = [server("/t/default", 1, &["a"])];
+        let script = server("/t/test", 5, &["x"]);
+        check(&[live[0].clone(), script.clone()], &live, &[]);
+        check(&[live[0].clone(), with_agent(script)], &live, &[(5, &["x"])]);
     }
 
     #[test]
