@@ -21,7 +21,7 @@ use crate::survey::Survey;
 /// Bring back agents that crashed, each with its conversation or with what is left of it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle recover\n  rekindle recover work:1.0\n  rekindle recover --all --dry-run\n  rekindle recover 1a2b3c4d --preview\n\nA conversation that can be resumed is resumed, mended first where it must be. One\nthat cannot be goes on in a fresh agent, which is told what was said, what was\ndone and what was half done. Whoever was ended by its user comes back only by name."
+    after_help = "Examples:\n  rekindle recover\n  rekindle recover work:1.0\n  rekindle recover --all --dry-run\n  rekindle recover 1a2b3c4d --preview\n\nA conversation that can be resumed is resumed, mended first where it must be.\nOne that cannot be goes on in a fresh agent, which is told what was said, what\nwas done and what was half done. Whoever was ended by its user comes back only\nby name."
 )]
 pub(crate) struct Args {
     /// Agents: a session's id or its beginning, a pane, a name, a directory
