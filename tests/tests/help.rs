@@ -32,6 +32,8 @@ fn help_of_the_program() {
                    in them
       restore      Bring back saved tmux sessions, each agent with its own
                    conversation
+      recover      Bring back agents that crashed, each with its conversation or
+                   with what is left of it
       inject       Send text to a running agent, and see that it arrives
       saves        List saves of tmux, look into them, compare them, take them
                    elsewhere

@@ -204,6 +204,39 @@ fn help_of_what_agents_and_timers_run() {
 }
 
 #[test]
+fn help_of_recover() {
+    insta::assert_snapshot!(help(&["recover"]).unwrap(), @r#"
+    Bring back agents that crashed, each with its conversation or with what is left
+    of it
+
+    Usage: rekindle recover [OPTIONS] [TARGET]...
+
+    Arguments:
+      [TARGET]...  Agents: a session's id or its beginning, a pane, a name, a
+                   directory
+
+    Options:
+          --all      Everybody that crashed
+          --dry-run  Say what would be done, and do nothing
+          --preview  Print what a fresh agent would be told of one of them, and do
+                     nothing
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Examples:
+      rekindle recover
+      rekindle recover work:1.0
+      rekindle recover --all --dry-run
+      rekindle recover 1a2b3c4d --preview
+
+    A conversation that can be resumed is resumed, mended first where it must be.
+    One that cannot be goes on in a fresh agent, which is told what was said, what
+    was done and what was half done. Whoever was ended by its user comes back only
+    by name.
+    "#);
+}
+
+#[test]
 fn help_of_inject() {
     insta::assert_snapshot!(help(&["inject"]).unwrap(), @r#"
     Send text to a running agent, and see that it arrives

@@ -42,6 +42,8 @@ pub struct Material<'a> {
     pub summary: Option<&'a str>,
     /// What its transcript says; empty where there is none.
     pub talk: Talk,
+    /// What was prepared when its last turn ended, for want of a transcript and a screen.
+    pub prepared: Talk,
     /// What its terminal showed, unless that is older than the transcript.
     pub screen: Option<&'a str>,
     /// What a tracker of tasks knows.
@@ -121,22 +123,8 @@ impl Values {
 impl Material<'_> {
     /// Makes the brief. `file` is where it would be kept if it is too long for a hook.
     pub fn brief(&self, template: &Template, limits: Limits, file: &Path) -> Brief {
-        let mut talk = self.talk.clone();
         let shown = self.screen.filter(|screen| !screen.trim().is_empty());
-        let mut extended = false;
-        let source = match (talk.is_empty(), shown.and_then(Talk::of_screen)) {
-            (false, Some(read)) => {
-                extended = talk.extend(read);
-                Some(Source::Transcript)
-            }
-            (false, None) => Some(Source::Transcript),
-            (true, Some(read)) => {
-                talk = read;
-                Some(Source::Scrollback)
-            }
-            (true, None) if shown.is_some() => Some(Source::Raw),
-            (true, None) => (*self.handoff != Handoff::None).then_some(Source::HandOff),
-        };
+        let (talk, source, extended) = self.sources(shown);
         let mut values = self.values(&talk, limits);
         let room = room(&values, template, limits, source);
         let told = fit(&talk.exchanges, room, self.zone);
@@ -172,6 +160,28 @@ impl Material<'_> {
             half_done: in_short(&talk.open, SHOWN),
             context_file,
         }
+    }
+
+    /// What was said, where that comes from, and whether a screen had more of it.
+    fn sources(&self, shown: Option<&str>) -> (Talk, Option<Source>, bool) {
+        let mut talk = self.talk.clone();
+        let read = shown.and_then(Talk::of_screen);
+        match read {
+            Some(read) if talk.is_empty() => return (read, Some(Source::Scrollback), false),
+            Some(read) => {
+                let extended = talk.extend(read);
+                return (talk, Some(Source::Transcript), extended);
+            }
+            None if !talk.is_empty() => return (talk, Some(Source::Transcript), false),
+            None => {}
+        }
+        let source = match (shown, self.prepared.is_empty(), self.handoff) {
+            (Some(_), ..) => Some(Source::Raw),
+            (None, false, _) => Some(Source::Transcript),
+            (None, true, Handoff::None) => None,
+            (None, true, _) => Some(Source::HandOff),
+        };
+        (self.prepared.clone(), source, false)
     }
 
     fn values(&self, talk: &Talk, limits: Limits) -> Values {

@@ -25,6 +25,7 @@ fn material<'a>(zone: &'a TimeZone, handoff: &'a Handoff) -> Material<'a> {
         zone,
         summary: None,
         talk: Talk::default(),
+        prepared: Talk::default(),
         screen: None,
         handoff,
     }
@@ -138,6 +139,14 @@ fn every_source_in_its_turn() {
         "{}",
         raw.text
     );
+
+    let prepared = context::last_exchange("Last prompt: ask-00\nLast reply: done\n");
+    let last = brief(&Material { prepared: prepared.clone(), ..material(&zone, &none) }, ROOMY);
+    assert_eq!(last.source, Some(Source::Transcript));
+    assert!(last.text.contains("User: ask-00\nAgent: done"), "{}", last.text);
+    let both = brief(&Material { prepared, screen: Some(odd), ..material(&zone, &none) }, ROOMY);
+    assert_eq!(both.source, Some(Source::Raw));
+    assert!(both.text.contains("Agent: done") && both.text.contains("*** no rule"), "{}", both.text);
 
     let unasked = Handoff::Unasked { why: "it did not answer within 5 s".into() };
     let handed = brief(&material(&zone, &unasked), ROOMY);

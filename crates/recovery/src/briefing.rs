@@ -16,6 +16,7 @@ use state::StateDir;
 use state::record::{SessionRecord, SummarySource, TmuxPlace};
 use transcript::{Buffer, Status, Transcript};
 
+use crate::crashed::last_place;
 use crate::tracker::Tracker;
 
 /// Where briefs come from.
@@ -46,6 +47,7 @@ impl Briefing<'_> {
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
         let screen = record.and_then(|record| self.screen(record));
         let summary = record.and_then(|record| self.summary(record));
+        let prepared = std::fs::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
         let material = Material {
             name: record.and_then(|record| record.name.as_deref()),
             session: session.as_str(),
@@ -54,21 +56,17 @@ impl Briefing<'_> {
             zone: &self.zone,
             summary: summary.as_deref(),
             talk: self.talk(session),
+            prepared: last_exchange(&prepared),
             screen: screen.as_deref(),
             handoff: &handoff,
         };
         material.brief(&self.template, self.limits, &context_file(&self.clinic.state, session))
     }
 
-    /// What was said, by the transcript, else by its copy, else by what was prepared when the last turn ended.
+    /// What was said, by the transcript, else by its copy.
     fn talk(&self, session: &SessionId) -> Talk {
         let told = |talk: &Talk| !talk.is_empty();
-        self.written(session).filter(told).or_else(|| self.mirrored(session).filter(told)).unwrap_or_else(
-            || {
-                let prepared = std::fs::read_to_string(prepared(&self.clinic.state, session));
-                last_exchange(&prepared.unwrap_or_default())
-            },
-        )
+        self.written(session).filter(told).or_else(|| self.mirrored(session)).unwrap_or_default()
     }
 
     fn written(&self, session: &SessionId) -> Option<Talk> {
@@ -111,7 +109,7 @@ impl Briefing<'_> {
 
     /// What the pane still shows of the agent that died in it.
     fn screen(&self, record: &SessionRecord) -> Option<String> {
-        let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()))?;
+        let place = last_place(record)?;
         if self.has_successor(record, place) {
             return None;
         }

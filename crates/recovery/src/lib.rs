@@ -5,6 +5,7 @@
 mod act;
 mod brief;
 mod briefing;
+mod crashed;
 mod decide;
 mod facts;
 mod gates;
@@ -22,6 +23,7 @@ mod whose;
 
 pub use act::Actor;
 pub use briefing::{Briefing, context_file};
+pub use crashed::{Places, crashed, last_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known};
 pub use live::{Silent, look};

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, hook, init, inject, man, map, name, note, pane, pause, repair,
-    restore, save, saves, scan, settle, show, status, statusline, task, tick, tmux_conf, tmux_status, undo,
-    uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, hook, init, inject, man, map, name, note, pane, pause, recover,
+    repair, restore, save, saves, scan, settle, show, status, statusline, task, tick, tmux_conf, tmux_status,
+    undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Undo(undo::Args),
     Save(save::Args),
     Restore(restore::Args),
+    Recover(recover::Args),
     Inject(inject::Args),
     Saves(saves::Args),
     Vault(vault::Args),

@@ -85,6 +85,12 @@ impl Context {
         })
     }
 
+    /// A path of the configuration: `~/` is the home, and a relative one begins beside the configuration file.
+    pub(crate) fn configured(&self, path: &Path) -> PathBuf {
+        let folder = self.around.config.parent().unwrap_or(Path::new("/"));
+        folder.join(self.around.expand(path))
+    }
+
     /// A variable that names a place; an empty one counts as unset.
     pub(crate) fn place(name: &str) -> Option<PathBuf> {
         std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -1,5 +1,6 @@
 //! The program: what was typed becomes a command, a command becomes an exit code.
 
+mod briefing;
 mod cli;
 mod commands;
 mod context;

@@ -26,6 +26,7 @@ mod prepare;
 mod rest;
 mod settle;
 mod spools;
+mod starved;
 pub mod talk_log;
 mod vaulting;
 mod verdict;

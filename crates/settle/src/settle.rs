@@ -32,7 +32,7 @@ use crate::heard::{Heard, What};
 use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, closed, fold, follow, foreign, verdict};
+use crate::{adopt, bind, closed, fold, follow, foreign, starved, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -359,7 +359,9 @@ impl Settler {
     ) -> Vec<Entry> {
         let mut notes = Vec::new();
         for record in records.values_mut().filter(|record| record.status == Status::Active) {
-            if record.run().is_none_or(|run| world.life(run) == Life::Alive) {
+            let Some(run) = record.run() else { continue };
+            if world.life(run) == Life::Alive {
+                record.memory_kills = starved::kills_around(run.pid);
                 continue;
             }
             let transcript = record.transcript_path.as_deref().and_then(ending);
@@ -369,6 +371,7 @@ impl Settler {
                 || history
                     .is_some_and(|history| exited_by_history(&history, record.session_id.as_str(), since));
             if let Some(verdict) = verdict::verdict(record, world, exited) {
+                let verdict = starved::weigh(verdict, record);
                 notes.push(verdict::pronounce(record, &verdict, now));
             }
         }

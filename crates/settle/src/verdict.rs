@@ -22,14 +22,16 @@ pub struct Verdict {
     pub reason: &'static str,
     /// What shows it.
     pub detail: String,
+    /// How sure it is.
+    pub grade: Grade,
 }
 
 fn crashed(reason: &'static str, detail: impl Into<String>) -> Option<Verdict> {
-    Some(Verdict { status: Status::Crashed, reason, detail: detail.into() })
+    Some(Verdict { status: Status::Crashed, reason, detail: detail.into(), grade: Grade::Proven })
 }
 
 fn ended(reason: &'static str, detail: impl Into<String>) -> Option<Verdict> {
-    Some(Verdict { status: Status::EndedCleanly, reason, detail: detail.into() })
+    Some(Verdict { status: Status::EndedCleanly, reason, detail: detail.into(), grade: Grade::Proven })
 }
 
 /// Judges a record whose status is still active. `exited` says whether the transcript ends with the user's own `/exit`.
@@ -98,7 +100,7 @@ pub(crate) fn pronounce(record: &mut SessionRecord, verdict: &Verdict, now: Time
     }
     record.believe(Evidence {
         fact: "end".to_owned(),
-        grade: Grade::Proven,
+        grade: verdict.grade,
         source: "machine".to_owned(),
         detail: verdict.detail.clone(),
         at: now,

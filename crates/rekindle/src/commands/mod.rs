@@ -13,6 +13,7 @@ pub(crate) mod name;
 pub(crate) mod note;
 pub(crate) mod pane;
 pub(crate) mod pause;
+pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod restore;
 pub(crate) mod save;
@@ -68,6 +69,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Undo(args) => undo::run(&Context::load()?, &args),
         Command::Save(args) => save::run(&Context::load()?, &args),
         Command::Restore(args) => restore::run(&Context::load()?, &args),
+        Command::Recover(args) => recover::run(&Context::load()?, &args),
         Command::Inject(args) => inject::run(&Context::load()?, &args),
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),

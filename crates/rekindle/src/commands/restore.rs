@@ -156,7 +156,7 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
     out.finish()
 }
 
-fn word(act: Act) -> &'static str {
+pub(super) fn word(act: Act) -> &'static str {
     match act {
         Act::Resume => "resume",
         Act::Begin => "begin",

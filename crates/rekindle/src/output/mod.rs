@@ -2,12 +2,14 @@
 
 mod ask;
 mod bar;
+mod choose;
 mod table;
 mod words;
 mod wrap;
 
 pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
+pub(crate) use choose::choose;
 pub(crate) use table::{Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line};
 pub(crate) use wrap::wrap;

@@ -103,6 +103,15 @@ pub struct Evidence {
     pub at: Timestamp,
 }
 
+/// How often something was killed for lack of memory in the control group of an agent, when it was last seen alive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryKills {
+    /// The kernel's file that counts.
+    pub counter: PathBuf,
+    /// What it said.
+    pub kills: u64,
+}
+
 /// What the user said about a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -196,6 +205,9 @@ pub struct SessionRecord {
     /// When it was last found idle.
     #[serde(default)]
     pub last_idle_check: Option<Timestamp>,
+    /// How often something was killed for lack of memory around its agent, when that was last seen alive.
+    #[serde(default)]
+    pub memory_kills: Option<MemoryKills>,
     /// When the vault last took it.
     #[serde(default)]
     pub vaulted_at: Option<Timestamp>,
@@ -245,6 +257,7 @@ impl SessionRecord {
             place: None,
             last_version_check: None,
             last_idle_check: None,
+            memory_kills: None,
             vaulted_at: None,
             evidence: Vec::new(),
             summary_source: None,

@@ -1,0 +1,172 @@
+//! Which conversations wait to be recovered, and where each of them comes back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use state::record::{SessionRecord, Status, TmuxPlace};
+
+use crate::plan::Plan;
+use crate::seats::{Live, Occupant};
+use crate::single::Destination;
+
+/// The conversations whose agents are gone without their user's doing, and have not gone on under another id; the newest
+/// first. One that its user ended, or whose pane was closed, is none of them.
+pub fn crashed<'a>(
+    records: impl Iterator<Item = &'a SessionRecord>,
+    since: Timestamp,
+) -> Vec<&'a SessionRecord> {
+    let waits = |record: &&SessionRecord| {
+        let passing = record.run().is_some_and(|run| run.is_passing());
+        record.status == Status::Crashed && record.next_id.is_none() && !passing && record.last_seen >= since
+    };
+    let mut found: Vec<&SessionRecord> = records.filter(waits).collect();
+    found.sort_by(|a, b| b.last_seen.cmp(&a.last_seen).then_with(|| a.session_id.cmp(&b.session_id)));
+    found
+}
+
+/// The pane that a conversation was in last.
+pub fn last_place(record: &SessionRecord) -> Option<&TmuxPlace> {
+    record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()))
+}
+
+/// Where conversations come back: each in its own pane where only a shell is left in it, else in a new window of its
+/// session.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The next free window of each session.
+    next: BTreeMap<(PathBuf, String), u32>,
+}
+
+impl Places {
+    /// The destination of a conversation that was in this place. `live` is what there is on its server now.
+    pub fn of(&mut self, place: &TmuxPlace, live: Option<&Live>) -> Destination {
+        if let Some(live) = live
+            && (live.shot.pid, live.shot.start_time) == (place.server, place.started)
+            && matches!(live.occupants.get(&place.pane), Some(Occupant::Shell | Occupant::Waiting))
+        {
+            return Destination::Pane { pane: place.pane.clone(), reference: place.reference.clone() };
+        }
+        self.window(place.socket.clone(), session_of(&place.reference), live)
+    }
+
+    /// A new window of a session, which is made where it is not there.
+    pub fn window(&mut self, socket: PathBuf, session: &str, live: Option<&Live>) -> Destination {
+        let there = live.and_then(|live| live.shot.sessions.iter().find(|known| known.name == session));
+        let free = || {
+            let windows = there.into_iter().flat_map(|there| &there.windows);
+            windows.map(|link| link.index + 1).max().unwrap_or_default()
+        };
+        let next = self.next.entry((socket, session.to_owned())).or_insert_with(free);
+        let index = *next;
+        *next += 1;
+        let there = there.map(|there| there.id.clone());
+        Destination::Window { session: session.to_owned(), there, index }
+    }
+}
+
+/// The session in `session:window.pane` or `socket//session:window.pane`. A session's name has no colon.
+fn session_of(reference: &str) -> &str {
+    let pane = reference.rsplit_once("//").map_or(reference, |(_, pane)| pane);
+    pane.split_once(':').map_or(pane, |(session, _)| session)
+}
+
+impl Plan {
+    /// Does what another plan does, too: what is made on one server is made together.
+    pub fn join(&mut self, other: Plan) {
+        for server in other.servers {
+            let Some(ours) = self.servers.iter_mut().find(|ours| ours.socket == server.socket) else {
+                self.servers.push(server);
+                continue;
+            };
+            ours.panes.extend(server.panes);
+            for session in server.sessions {
+                match ours.sessions.iter_mut().find(|known| known.name == session.name) {
+                    Some(known) => known.windows.extend(session.windows),
+                    None => ours.sessions.push(session),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agents::SessionId;
+    use mux::{Link, Session, Shot};
+    use state::record::Run;
+
+    fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
+        let mut record =
+            SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::from_second(seen).unwrap());
+        record.status = Status::Crashed;
+        let run = serde_json::json!({"launchedAt": record.created, "pid": 7, "procStart": 9});
+        record.runs.push(serde_json::from_value::<Run>(run).unwrap());
+        change(&mut record);
+        record
+    }
+
+    #[test]
+    fn only_what_nobody_ended_waits() {
+        let records = [
+            record("old", 5, |_| {}),
+            record("a", 20, |_| {}),
+            record("b", 30, |_| {}),
+            record("ended", 30, |record| record.status = Status::EndedCleanly),
+            record("live", 30, |record| record.status = Status::Active),
+            record("gone-on", 30, |record| record.next_id = Some(SessionId::new("b").unwrap())),
+            record("one-shot", 30, |record| record.runs[0].one_shot = true),
+            record("nested", 30, |record| record.runs[0].nested = true),
+        ];
+        let found = crashed(records.iter(), Timestamp::from_second(10).unwrap());
+        let ids: Vec<&str> = found.iter().map(|record| record.session_id.as_str()).collect();
+        assert_eq!(ids, ["b", "a"]);
+    }
+
+    fn live(occupant: Occupant) -> Live {
+        let link = |index: u32| Link { index, window: format!("@{index}"), active: false, last: false };
+        let session = Session {
+            id: "$3".into(),
+            name: "work".into(),
+            group: None,
+            path: String::new(),
+            attached: 0,
+            windows: vec![link(0), link(4)],
+        };
+        let shot = Shot {
+            socket: "/s".into(),
+            pid: 11,
+            start_time: 22,
+            version: "3.3a".into(),
+            sessions: vec![session],
+            windows: Vec::new(),
+        };
+        Live { shot, marks: BTreeMap::new(), occupants: BTreeMap::from([("%2".into(), occupant)]) }
+    }
+
+    #[test]
+    fn everybody_gets_the_own_pane_or_a_window_of_the_own() {
+        let place = |reference: &str, server: u32| TmuxPlace {
+            socket: "/s".into(),
+            server,
+            started: 22,
+            pane: "%2".into(),
+            reference: reference.into(),
+        };
+        let mut places = Places::default();
+        let window = |session: &str, there: Option<&str>, index: u32| Destination::Window {
+            session: session.into(),
+            there: there.map(str::to_owned),
+            index,
+        };
+        let here = places.of(&place("work:0.1", 11), Some(&live(Occupant::Shell)));
+        assert_eq!(here, Destination::Pane { pane: "%2".into(), reference: "work:0.1".into() });
+        let busy = live(Occupant::Program { name: "vim".into() });
+        assert_eq!(places.of(&place("work:0.1", 11), Some(&busy)), window("work", Some("$3"), 5));
+        let other = live(Occupant::Shell);
+        assert_eq!(places.of(&place("sock//work:0.1", 12), Some(&other)), window("work", Some("$3"), 6));
+        assert_eq!(places.of(&place("home:3.0", 11), None), window("home", None, 0));
+        assert_eq!(places.of(&place("home:4.0", 11), None), window("home", None, 1));
+    }
+}

@@ -1,0 +1,60 @@
+//! What fresh agents are told, by the configuration.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use agents::SessionId;
+use context::{Given, Limits, Template};
+use jiff::tz::TimeZone;
+use recovery::{Briefing, Tracker};
+use state::record::SessionRecord;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+
+/// Whether the tracker of tasks is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// It is.
+    Tracker,
+    /// It would take too long for all of them.
+    Nobody,
+}
+
+/// Where briefs come from.
+pub(crate) fn briefing<'a>(
+    context: &'a Context,
+    records: &'a BTreeMap<SessionId, SessionRecord>,
+    ask: Ask,
+) -> Result<Briefing<'a>, Failure> {
+    let recovery = &context.config.recovery;
+    Ok(Briefing {
+        clinic: &context.clinic,
+        records,
+        template: template(context)?,
+        limits: Limits {
+            lines: recovery.max_context_lines as usize,
+            tokens: recovery.max_context_tokens as usize,
+        },
+        zone: TimeZone::system(),
+        tracker: Tracker::find(&Context::search_path()).filter(|_| ask == Ask::Tracker),
+    })
+}
+
+fn template(context: &Context) -> Result<Template, Failure> {
+    let wrong = |error: String| {
+        Failure::new(Exit::Failed, format!("cannot {error}"))
+            .hint("it is recovery.prompts.template of the configuration")
+    };
+    let parse = |text: &str| Template::parse(text).map_err(|error| wrong(error.to_string()));
+    match Given::of(&context.config.prompts.template) {
+        Given::BuiltIn => Ok(Template::default()),
+        Given::Text(text) => parse(text),
+        Given::File(path) => {
+            let path = context.configured(Path::new(path));
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| wrong(format!("read the template {}: {error}", path.display())))?;
+            parse(&text)
+        }
+    }
+}

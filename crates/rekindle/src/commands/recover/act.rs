@@ -1,0 +1,124 @@
+//! Bringing agents back: resumed where that can be, else as fresh ones that are told everything.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use agents::SessionId;
+use recovery::{Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place};
+use serde_json::json;
+use settle::{Settled, socket_of};
+
+use crate::briefing::{Ask, briefing};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, Table};
+use crate::restoring::{self, Done, Manner};
+
+/// Brings these conversations back. The turn to restore is held.
+pub(super) fn recover(
+    context: &Context,
+    settled: &Settled,
+    sessions: &[SessionId],
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let (plan, mut others) = plan(context, settled, sessions)?;
+    let briefing = briefing(context, &settled.records, Ask::Tracker)?;
+    let mut done = if plan.servers.is_empty() {
+        Done::default()
+    } else {
+        let manner = Manner { briefing: Some(&briefing), ..Manner::default() };
+        restoring::act(context, settled, &plan, manner, "recover")?
+    };
+    done.total += others.len();
+    done.panes.append(&mut others);
+    report(&done, as_json)
+}
+
+/// What is done, and what is not and why.
+fn plan(
+    context: &Context,
+    settled: &Settled,
+    sessions: &[SessionId],
+) -> Result<(Plan, Vec<Restored>), Failure> {
+    let around = around();
+    let record = |session: &SessionId| settled.records.get(session);
+    let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
+    let sockets: BTreeSet<PathBuf> = places.chain(around.iter().map(|(socket, _)| socket.clone())).collect();
+    let alive = restoring::look(&sockets, settled)?;
+    let live = |socket: &PathBuf| alive.iter().find(|live| live.shot.socket == *socket);
+    let ground = restoring::ground(context, settled);
+    let mut destinations = Places::default();
+    let (mut plan, mut others) = (Plan::default(), Vec::new());
+    for session in sessions {
+        let place = record(session).and_then(last_place);
+        let (socket, destination) = match (place, &around) {
+            (Some(place), _) => {
+                let known = live(&place.socket);
+                (place.socket.clone(), destinations.of(place, known))
+            }
+            (None, Some((socket, pane))) => {
+                let known = live(socket);
+                let here = known.and_then(|live| session_around(live, pane)).unwrap_or("rekindle");
+                (socket.clone(), destinations.window(socket.clone(), here, known))
+            }
+            (None, None) => {
+                return Err(Failure::new(Exit::Refused, format!("{} was in no tmux pane", session.short()))
+                    .hint("run this inside of tmux, and it gets a window there"));
+            }
+        };
+        let one = bring_back(&ground, session, socket, &destination, restoring::wanted(context, true, false));
+        let stays: Vec<Restored> =
+            one.panes().filter(|step| !starts(step)).map(Restored::without_agent).collect();
+        if stays.is_empty() {
+            plan.join(one);
+        }
+        others.extend(stays);
+    }
+    Ok((plan, others))
+}
+
+fn starts(step: &PaneStep) -> bool {
+    step.decision.act.starts()
+}
+
+/// The server and the pane that this runs in.
+fn around() -> Option<(PathBuf, String)> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some((variable("TMUX").and_then(|tmux| socket_of(&tmux))?, variable("TMUX_PANE")?))
+}
+
+/// The session that shows a pane.
+fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
+    let window = live.shot.windows.iter().find(|window| window.panes.iter().any(|known| known.id == pane))?;
+    let shows = |link: &mux::Link| link.window == window.id;
+    let session = live.shot.sessions.iter().find(|session| session.windows.iter().any(shows))?;
+    Some(&session.name)
+}
+
+fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
+    let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
+    let refused =
+        done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
+    let exit = match (back, done.panes.len() - back) {
+        (_, 0) => Exit::Done,
+        (0, _) if refused => Exit::Refused,
+        (0, _) => Exit::Failed,
+        _ => Exit::Partly,
+    };
+    let mut out = Out::new();
+    if as_json {
+        out.json(restoring::as_json(done));
+    } else if done.panes.is_empty() {
+        out.line("nobody crashed");
+    } else {
+        let mut table = Table::new(&["pane", "session", "outcome", "why"]);
+        for pane in &done.panes {
+            let session =
+                pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
+            let outcome = json!(pane.outcome).as_str().unwrap_or_default().replace('_', " ");
+            table.row(&[pane.pane.clone(), session, outcome, pane.reason.clone()]);
+        }
+        out.line(&table.text());
+    }
+    out.finish_as(exit)
+}

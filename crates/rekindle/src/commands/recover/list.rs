@@ -1,0 +1,158 @@
+//! Who waits to be recovered, and how much there is to tell of each.
+
+use agents::SessionId;
+use context::Brief;
+use jiff::Timestamp;
+use recovery::{Destination, PaneStep, bring_back, last_place};
+use serde_json::{Value, json};
+use settle::Settled;
+use state::record::SessionRecord;
+
+use super::super::restore::word;
+use crate::briefing::{Ask, briefing};
+use crate::context::Context;
+use crate::exit::Failure;
+use crate::output::{Fit, Out, Table, age, count, one_line};
+use crate::restoring;
+
+/// One agent, and what is left of it.
+pub(super) struct Found<'a> {
+    pub(super) session: SessionId,
+    record: Option<&'a SessionRecord>,
+    /// What would be done.
+    step: Option<PaneStep>,
+    brief: Brief,
+}
+
+/// Looks at what is left of each.
+pub(super) fn find<'a>(
+    context: &'a Context,
+    settled: &'a Settled,
+    sessions: &[SessionId],
+) -> Result<Vec<Found<'a>>, Failure> {
+    let briefing = briefing(context, &settled.records, Ask::Nobody)?;
+    let ground = restoring::ground(context, settled);
+    let wanted = restoring::wanted(context, true, false);
+    let found = |session: &SessionId| {
+        // Where it comes back is decided when it does; what becomes of it does not depend on that.
+        let anywhere = Destination::Window { session: String::new(), there: None, index: 0 };
+        let plan = bring_back(&ground, session, "/nonexistent".into(), &anywhere, wanted);
+        Found {
+            session: session.clone(),
+            record: settled.records.get(session),
+            step: plan.servers.into_iter().flat_map(|server| server.panes).next(),
+            brief: briefing.brief(session),
+        }
+    };
+    Ok(sessions.iter().map(found).collect())
+}
+
+const HEADINGS: [&str; 9] = ["", "session", "name", "pane", "reason", "seen", "context", "half done", "what"];
+
+/// Who it is and what becomes of it stays.
+const FITS: [Fit; 9] = [
+    Fit::Whole,
+    Fit::Drop(3),
+    Fit::Cut(10),
+    Fit::CutPath(8),
+    Fit::Whole,
+    Fit::Whole,
+    Fit::Drop(2),
+    Fit::CutThenDrop(16, 1),
+    Fit::Whole,
+];
+
+/// Shows everybody: numbered, so that one can be chosen.
+pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: bool) -> Result<(), Failure> {
+    let mut out = Out::new();
+    if as_json {
+        let agents: Vec<Value> = found.iter().map(Found::json).collect();
+        out.json(json!({"dryRun": dry_run, "agents": agents}));
+    } else if found.is_empty() {
+        out.line("nobody crashed");
+    } else {
+        let mut table = Table::new(&HEADINGS).fit(&FITS).right(0).right(5);
+        for (at, one) in found.iter().enumerate() {
+            table.row(&one.row(at + 1, now));
+        }
+        out.line(&table.text());
+        for one in found.iter().filter_map(Found::refusal) {
+            out.line(&one);
+        }
+    }
+    out.finish().map(|_| ())
+}
+
+impl Found<'_> {
+    fn name(&self) -> String {
+        let name = self.record.and_then(|record| record.name.as_deref());
+        name.map_or_else(|| self.session.short().to_owned(), |name| one_line(name, 60))
+    }
+
+    fn reason(&self) -> &str {
+        self.record.and_then(|record| record.reason.as_deref()).unwrap_or("unknown")
+    }
+
+    fn row(&self, number: usize, now: Timestamp) -> [String; 9] {
+        let pane = self.record.and_then(last_place).map(|place| place.reference.clone());
+        [
+            number.to_string(),
+            self.session.short().to_owned(),
+            self.name(),
+            pane.unwrap_or_default(),
+            self.reason().replace('_', " "),
+            self.record.map(|record| format!("{} ago", age(record.last_seen, now))).unwrap_or_default(),
+            amount(&self.brief),
+            self.brief.half_done.clone().unwrap_or_default(),
+            self.step.as_ref().map(|step| word(step.decision.act).to_owned()).unwrap_or_default(),
+        ]
+    }
+
+    /// Why nothing would be done for it.
+    fn refusal(&self) -> Option<String> {
+        let step = self.step.as_ref().filter(|step| !step.decision.act.starts())?;
+        Some(format!("{}: {}", self.name(), step.decision.reason))
+    }
+
+    fn json(&self) -> Value {
+        let mut value = json!({
+            "sessionId": self.session,
+            "shortId": self.session.short(),
+            "name": self.record.and_then(|record| record.name.as_deref()),
+            "task": self.record.and_then(|record| record.task.as_deref()),
+            "pane": self.record.and_then(last_place).map(|place| place.reference.as_str()),
+            "cwd": self.record.and_then(|record| record.cwd.as_deref()),
+            "reason": self.reason(),
+            "lastSeen": self.record.map(|record| record.last_seen),
+            "act": self.step.as_ref().map(|step| step.decision.act),
+            "why": self.step.as_ref().map(|step| step.decision.reason.as_str()),
+        });
+        if let (Value::Object(all), Value::Object(more)) = (&mut value, brief_json(&self.brief)) {
+            all.extend(more);
+        }
+        value
+    }
+}
+
+/// How much there is to tell.
+fn amount(brief: &Brief) -> String {
+    let thousands = brief.tokens.div_ceil(1_000);
+    let tokens = if brief.tokens < 1_000 { brief.tokens.to_string() } else { format!("{thousands}k") };
+    format!("{}, {tokens} tokens", count(brief.lines as u64, "line", "lines"))
+}
+
+/// A brief without its text.
+pub(super) fn brief_json(brief: &Brief) -> Value {
+    json!({
+        "source": brief.source,
+        "extended": brief.extended,
+        "lines": brief.lines,
+        "tokens": brief.tokens,
+        "exchanges": brief.exchanges,
+        "leftOut": brief.left_out,
+        "lastPrompt": brief.last_prompt,
+        "lastAction": brief.last_action,
+        "halfDone": brief.half_done,
+        "contextFile": brief.context_file,
+    })
+}

@@ -1,0 +1,126 @@
+//! `rekindle recover`: who crashed, what is left of each, and bringing them back.
+
+mod act;
+mod list;
+
+use std::io::IsTerminal;
+
+use agents::SessionId;
+use jiff::{SignedDuration, Timestamp};
+use recovery::crashed;
+use serde_json::json;
+use settle::Settled;
+
+use crate::briefing::{Ask, briefing};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, choose, say};
+use crate::restoring;
+use crate::survey::Survey;
+
+/// Bring back agents that crashed, each with its conversation or with what is left of it
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle recover\n  rekindle recover work:1.0\n  rekindle recover --all --dry-run\n  rekindle recover 1a2b3c4d --preview\n\nA conversation that can be resumed is resumed, mended first where it must be.\nOne that cannot be goes on in a fresh agent, which is told what was said, what\nwas done and what was half done. Whoever was ended by its user comes back only\nby name."
+)]
+pub(crate) struct Args {
+    /// Agents: a session's id or its beginning, a pane, a name, a directory
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Everybody that crashed
+    #[arg(long, conflicts_with = "targets")]
+    all: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what a fresh agent would be told of one of them, and do nothing
+    #[arg(long, conflicts_with_all = ["all", "dry_run"])]
+    preview: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let named = named(context, &args.targets)?;
+    if args.preview {
+        return preview(context, &named, args.json);
+    }
+    let acts = !args.dry_run && (args.all || !named.is_empty());
+    if acts {
+        let _alone = restoring::alone(context)?;
+        let settled = restoring::settled(context)?;
+        let wanted = if args.all { all(context, &settled) } else { named };
+        return act::recover(context, &settled, &wanted, args.json);
+    }
+    let survey = Survey::take(context)?;
+    for trouble in &survey.settled.troubles {
+        say(&format!("rekindle: {trouble}"));
+    }
+    let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
+    let found = list::find(context, &survey.settled, &wanted)?;
+    list::show(&found, survey.now, args.dry_run, args.json)?;
+    let asks =
+        !args.dry_run && !args.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !asks || found.is_empty() {
+        return Out::new().finish();
+    }
+    let chosen: Vec<SessionId> = choose("Recover which?", found.len())
+        .into_iter()
+        .filter_map(|at| Some(found.get(at)?.session.clone()))
+        .collect();
+    if chosen.is_empty() {
+        say("nothing was recovered");
+        return Out::new().finish();
+    }
+    drop(found);
+    let _alone = restoring::alone(context)?;
+    let settled = restoring::settled(context)?;
+    act::recover(context, &settled, &chosen, false)
+}
+
+fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionId>, Failure> {
+    let mut named: Vec<SessionId> = Vec::new();
+    for target in targets {
+        let session = context.session(target)?;
+        if !named.contains(&session) {
+            named.push(session);
+        }
+    }
+    Ok(named)
+}
+
+/// Everybody that crashed lately enough to be of use.
+fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
+    let keep = SignedDuration::try_from(context.config.restore.keep_map).unwrap_or(SignedDuration::MAX);
+    let since = Timestamp::now().checked_sub(keep).unwrap_or(Timestamp::MIN);
+    crashed(settled.records.values(), since).into_iter().map(|record| record.session_id.clone()).collect()
+}
+
+/// What a fresh agent would be told, and nothing else on standard output.
+fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit, Failure> {
+    let survey = Survey::take(context)?;
+    let waiting = all(context, &survey.settled);
+    let session = match (named, waiting.as_slice()) {
+        ([only], _) | ([], [only]) => only,
+        ([], []) => return Err(Failure::new(Exit::Usage, "nobody crashed").hint("say whose brief you want")),
+        ([], several) => {
+            return Err(Failure::new(Exit::Usage, format!("{} agents crashed", several.len()))
+                .hint("say whose brief you want: rekindle recover lists them"));
+        }
+        _ => return Err(Failure::new(Exit::Usage, "only one brief can be shown at a time")),
+    };
+    let briefing = briefing(context, &survey.settled.records, Ask::Tracker)?;
+    let brief = briefing.brief(session);
+    let mut out = Out::new();
+    if as_json {
+        let mut value = list::brief_json(&brief);
+        value["sessionId"] = json!(session);
+        value["text"] = json!(brief.text);
+        value["firstPrompt"] = json!(brief.first_prompt());
+        out.json(value);
+    } else {
+        out.line(&brief.text);
+    }
+    out.finish()
+}

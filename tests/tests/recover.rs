@@ -1,0 +1,222 @@
+//! Agents that were killed in the middle of something: listed, previewed and brought back, and told what was half done.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::{Finished, run, wait_until};
+use lab::wired::PATIENCE;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+fn rekindle(lab: &Lab, words: &[&str]) -> Finished {
+    let mut command = lab.home.rekindle_command(words);
+    command.env_clear().envs(lab.env());
+    run(&mut command, PATIENCE).unwrap()
+}
+
+fn recover(lab: &Lab, words: &[&str]) -> Value {
+    let done = rekindle(lab, &[&["recover", "--json"], words].concat());
+    assert!(!done.stdout.is_empty(), "{}", done.words());
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+fn id(record: &Value) -> String {
+    record["sessionId"].as_str().unwrap().to_owned()
+}
+
+/// A command that never ends, but does not outlive this test.
+fn endless(lab: &Lab) -> String {
+    format!("while [ -d {} ]; do sleep 0.3; done", lab.home.root().display())
+}
+
+/// An agent in `work:0.0` that has answered `ask-00`.
+fn agent(version: &str, first: &str) -> (Lab, Value) {
+    let lab = Lab::new(version).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    // The newest agent's own mode would ask a server whether a command may run.
+    lab.type_line("work:0.0", &format!("claude --permission-mode default {first}")).unwrap();
+    let record = lab.idle_at("work:0.0", "ask-00").unwrap();
+    (lab, record)
+}
+
+/// Kills the agent with a signal that it cannot hear, and waits until that is known.
+fn kill(lab: &Lab, record: &Value) {
+    lab.signal(record, Signal::KILL).unwrap();
+    lab.settle_until(&id(record), "crashed", |record| record["status"] == "crashed").unwrap();
+}
+
+/// Waits until an agent has drawn its composer: what is typed before is lost.
+fn ready(lab: &Lab) {
+    assert!(
+        wait_until(PATIENCE, || lab.screen("work:0.0").contains("for shortcuts")),
+        "{}",
+        lab.screen("work:0.0")
+    );
+}
+
+fn killed_at_work(version: &str) {
+    let (lab, record) = agent(version, "'ask-00 please'");
+    let command = endless(&lab);
+    let prompt = format!("ask-01 RUNTOOL {command}");
+    lab.type_line("work:0.0", &prompt).unwrap();
+    let rows = || fs::read_to_string(record["transcriptPath"].as_str().unwrap()).unwrap_or_default();
+    let running = || rows().contains(r#""type":"tool_use""#);
+    // An Enter can be lost while the agent draws.
+    let pressed = (0..10).any(|_| {
+        wait_until(std::time::Duration::from_secs(6), running)
+            || lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).is_err()
+    });
+    assert!(pressed && running(), "{}", lab.screen("work:0.0"));
+    kill(&lab, &record);
+
+    let listed = recover(&lab, &[]);
+    let found = &listed["agents"][0];
+    assert_eq!((&found["sessionId"], &found["pane"]), (&record["sessionId"], &json!("work:0.0")), "{listed}");
+    assert_eq!((&found["reason"], &found["act"]), (&json!("process_died"), &json!("resume")), "{listed}");
+    assert_eq!((&found["source"], &found["exchanges"]), (&json!("transcript"), &json!(2)), "{listed}");
+    assert_eq!(found["halfDone"], format!("Bash: {command}"), "{listed}");
+    assert_eq!(found["lastPrompt"], prompt, "{listed}");
+    assert!(found["lines"].as_u64() > Some(10) && found["tokens"].as_u64() > Some(100), "{listed}");
+
+    // Only what an agent would be told is printed, and what was half done comes first.
+    let told = rekindle(&lab, &["recover", "work:0.0", "--preview"]);
+    let half_done =
+        format!("- A command had not answered; it may have run in part, or not at all: {command}\n");
+    let at =
+        |what: &str| told.stdout.find(what).unwrap_or_else(|| panic!("{what} is missing: {}", told.words()));
+    assert!(at(&half_done) < at("Agent: reply-00: noted."), "{}", told.stdout);
+    assert!(told.stdout.starts_with("RESTORATION CONTEXT\n"), "{}", told.stdout);
+
+    let words = rekindle(&lab, &["recover"]);
+    assert!(
+        words.success() && words.stdout.contains("process died") && words.stdout.contains("resume"),
+        "{}",
+        words.words()
+    );
+    assert_eq!(recover(&lab, &["--all", "--dry-run"])["agents"], listed["agents"], "a dry run does nothing");
+
+    // Brought back into the shell that it left, it knows what happened. Its user is asked where nobody was named.
+    let shell = lab.another_shell().unwrap();
+    lab.type_line(&shell, &format!("'{}' recover", lab::program().display())).unwrap();
+    let asks = || lab.screen(&shell).contains("Recover which? [1-1, all, none]");
+    assert!(wait_until(PATIENCE, asks), "{}", lab.screen(&shell));
+    lab.tmux(&["send-keys", "-t", &shell, "1", "Enter"]).unwrap();
+    let says = || lab.screen(&shell).contains("resumed");
+    assert!(wait_until(PATIENCE, says), "{}", lab.screen(&shell));
+    ready(&lab);
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("ask-00") && sent.contains("RESTORATION CONTEXT"), "{sent}");
+    assert!(sent.contains("Half done, so check before you repeat it: Bash: while"), "{sent}");
+    assert_eq!(recover(&lab, &[])["agents"], json!([]));
+}
+
+#[test]
+fn killed_at_work_2_1_31() {
+    killed_at_work(VERSIONS[0]);
+}
+
+#[test]
+fn killed_at_work_2_1_100() {
+    killed_at_work(VERSIONS[1]);
+}
+
+#[test]
+fn killed_at_work_2_1_325() {
+    killed_at_work(VERSIONS[2]);
+}
+
+/// Transcript and copy are gone: the screen is all there is. What a hook takes comes by the hook.
+#[test]
+fn what_is_lost_goes_on_from_its_screen() {
+    let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
+    kill(&lab, &record);
+    fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
+    fs::remove_dir_all(lab.home.state().join("vault")).unwrap();
+    let told = recover(&lab, &["--preview"]);
+    assert_eq!((&told["source"], &told["contextFile"]), (&json!("scrollback"), &Value::Null), "{told}");
+    let done = recover(&lab, &["--all"]);
+    assert_eq!(done["panes"][0]["outcome"], "fresh_with_context", "{done}");
+    ready(&lab);
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("User (read from the screen): ask-00 please"), "{sent}");
+    assert_eq!(recover(&lab, &[])["agents"], json!([]), "the old one is waited for no longer");
+}
+
+/// More than a hook takes goes to a file that only its user can read, and the first prompt names it.
+#[test]
+fn what_is_long_goes_to_a_file() {
+    let (lab, record) = agent(VERSIONS[1], "'ask-00 please'");
+    kill(&lab, &record);
+    let config = lab.home.home().join(".config/rekindle");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[recovery.prompts]\ntemplate = \"long.md\"\n").unwrap();
+    let rules = "Mind the rules of the house. ".repeat(400);
+    fs::write(config.join("long.md"), format!("Kept in {{{{context_file}}}}\n{{{{exchanges}}}}\n{rules}\n"))
+        .unwrap();
+    fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
+    fs::remove_dir_all(lab.home.state().join("vault")).unwrap();
+    let told = recover(&lab, &["--preview"]);
+    let file = told["contextFile"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned();
+    let done = recover(&lab, &["--all"]);
+    assert_eq!(done["panes"][0]["outcome"], "fresh_with_context", "{done}");
+    let kept = fs::read_to_string(&file).unwrap();
+    assert_eq!(kept.trim_end(), told["text"].as_str().unwrap().trim_end());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let asked = told["firstPrompt"].as_str().unwrap();
+    let heard = || lab.api.requests_with(&file).into_iter().find(|request| request.main);
+    assert!(wait_until(PATIENCE, || heard().is_some()), "{}", lab.screen("work:0.0"));
+    assert!(heard().unwrap().messages.contains(asked));
+}
+
+/// Whoever closed a pane gets it back only by its name; bd is asked, and an error of it is no silence; a template of the
+/// user's own is checked.
+#[test]
+fn by_name_with_hand_off_and_template() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    let pane = lab.window("exec claude 'ask-00 please'").unwrap();
+    let record = lab.idle_at("work:1.0", "ask-00").unwrap();
+    lab.tmux(&["kill-pane", "-t", &pane]).unwrap();
+    lab.settle_until(&id(&record), "closed", |record| record["reason"] == "pane_closed").unwrap();
+    assert_eq!(recover(&lab, &[])["agents"], json!([]));
+    assert_eq!(recover(&lab, &["--all"])["panes"], json!([]));
+    let nobody = rekindle(&lab, &["recover", "--preview"]);
+    assert_eq!(nobody.code(), Some(2), "{}", nobody.words());
+    let named = recover(&lab, &[&id(&record), "--dry-run"]);
+    assert_eq!(
+        (&named["agents"][0]["act"], &named["agents"][0]["reason"]),
+        (&json!("resume"), &json!("pane_closed"))
+    );
+
+    let told = || rekindle(&lab, &["recover", &id(&record), "--preview"]).stdout;
+    assert!(!told().contains("Work on record"), "{}", told());
+    let task = r#"{"id":"shop-7","title":"Mend the cart","status":"in_progress","assignee":"ann"}"#;
+    lab.home.script("bd", &format!("echo '[{task}]'")).unwrap();
+    assert!(told().contains("\n- shop-7 Mend the cart (in progress, ann)\n"), "{}", told());
+    lab.home.script("bd", "echo 'Error: database is locked' >&2; exit 1").unwrap();
+    assert!(told().contains("bd could not be asked (database is locked)"), "{}", told());
+
+    let config = lab.home.home().join(".config/rekindle");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[recovery.prompts]\ntemplate = \"mine.md\"\n").unwrap();
+    fs::write(
+        config.join("mine.md"),
+        "Again: {{session}}\n\n# Check\n{{half_done}}\n\n# Talk\n{{exchanges}}\n",
+    )
+    .unwrap();
+    let mine = told();
+    assert!(mine.starts_with(&format!("Again: {}\n\n# Talk\nUser (", id(&record))), "{mine}");
+    fs::write(config.join("mine.md"), "{{.Scrollback}}").unwrap();
+    let wrong = rekindle(&lab, &["recover", &id(&record), "--preview"]);
+    assert_eq!(wrong.code(), Some(1));
+    assert!(
+        wrong.stderr.contains("understand {{.Scrollback}} in line 1 of the template"),
+        "{}",
+        wrong.words()
+    );
+}
