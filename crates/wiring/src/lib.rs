@@ -23,6 +23,6 @@ pub mod uninstall;
 pub use apply::{ApplyError, apply};
 pub use line::TmuxWish;
 pub use links::LINKED;
-pub use marker::is_wired;
+pub use marker::{is_tmux_wired, is_wired};
 pub use program::{BadProgram, Program};
 pub use record::RecordError;
