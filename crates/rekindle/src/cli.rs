@@ -4,8 +4,13 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     branches, completions, doctor, explain, hook, init, inject, man, map, name, note, pane, pause, repair,
+<<<<<<< HEAD
     restore, save, saves, scan, settle, show, status, statusline, task, tick, tmux_conf, tmux_status, undo,
     uninstall, unpause, up, vault,
+=======
+    restore, save, saves, scan, service, settle, show, status, statusline, task, tick, tmux_conf,
+    tmux_status, undo, uninstall, unpause, up, vault,
+>>>>>>> ed941f3 (service: a timer saves and a unit restores, installed, looked at and taken out; servers in a scope of their own)
 };
 
 /// Coding agents that survive anything
@@ -45,6 +50,7 @@ pub(crate) enum Command {
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
+    Service(service::Args),
     #[command(hide = true)]
     Hook(hook::Args),
     #[command(hide = true)]

@@ -14,6 +14,7 @@ pub mod plan;
 mod program;
 mod record;
 pub mod safety;
+pub mod service;
 pub mod settings;
 mod signature;
 mod site;
