@@ -347,6 +347,39 @@ fn what_init_adds_to_tmux_is_taken_out_to_the_byte() {
     assert!(!hooks().contains("[8371]"), "live servers call nobody any more: {}", hooks());
 }
 
+#[test]
+fn the_doctor_looks_at_hooks_and_at_tmux_resurrect() {
+    let desk = Desk::wired();
+    desk.open("work");
+    let found = |id: &str| {
+        let done = desk.home.rekindle(&["doctor", "--json"]).unwrap();
+        let told: Value = serde_json::from_str(&done.stdout).unwrap();
+        told["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == id)
+    };
+    assert!(!found("tmux-not-calling"));
+    let script = desk.home.root().join("restore.sh");
+    desk.tmux(&["set-option", "-g", "@resurrect-restore-script-path", &script.to_string_lossy()]);
+    fs::write(&script, "main\n").unwrap();
+    assert!(found("resurrect-too-old"));
+    fs::write(&script, "execute_hook \"post-restore-all\"\n").unwrap();
+    assert!(!found("resurrect-too-old") && !found("resurrect-not-calling"));
+    desk.tmux(&["set-option", "-g", "@resurrect-hook-post-restore-all", "mine"]);
+    assert!(found("resurrect-not-calling"));
+    for event in ["session-created", "session-closed", "session-renamed", "window-linked", "window-unlinked"]
+        .into_iter()
+        .chain([
+            "after-rename-window",
+            "window-layout-changed",
+            "pane-exited",
+            "pane-died",
+            "client-detached",
+        ])
+    {
+        desk.tmux(&["set-hook", "-g", event, "run-shell true"]);
+    }
+    assert!(found("tmux-not-calling"), "hooks without an index have cleared ours");
+}
+
 /// No hooks of tmux and no timer: the agents' own events are enough.
 #[test]
 fn an_agent_that_comes_and_goes_is_in_the_save() {

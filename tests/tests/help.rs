@@ -44,6 +44,8 @@ fn help_of_the_program() {
       uninstall    Take out what `init` wired, and remove what rekindle remembers
       doctor       Check that everything works: what is wrong, why it matters, how
                    to fix it
+      service      Save by a timer and restore at login: units of your service
+                   manager, installed or taken out
       completions  Print completions for a shell
       man          Print the manual page, or write all pages into a directory
 

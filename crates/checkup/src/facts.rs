@@ -169,6 +169,8 @@ pub struct Inheriting {
 pub struct TmuxFacts {
     /// The one that is installed.
     pub installed: mux::Installed,
+    /// Whether its configuration was wired (`init --tmux`).
+    pub wired: bool,
     /// The servers that could be found.
     pub servers: Vec<ServerFacts>,
     /// Whether processes of this user live on after the last logout; nothing where no logind says.
@@ -184,8 +186,12 @@ pub struct ServerFacts {
     pub answer: Answer,
     /// It belongs to a login session, and goes with it.
     pub in_login_session: bool,
+    /// Whether it calls us when something changes.
+    pub hooked: bool,
     /// The options that its user has set.
     pub options: Vec<(String, String)>,
+    /// Whether its tmux-resurrect calls others when it has restored; nothing where it has none, or that cannot be read.
+    pub resurrect_calls: Option<bool>,
 }
 
 /// What a server answered.

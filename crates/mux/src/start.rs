@@ -1,5 +1,6 @@
 //! Acting on a server: a file of commands, panes found by their mark, programs as panes' own command.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -41,17 +42,33 @@ fn send_with(
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How a server comes into the world where there is none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Birth<'a> {
+    /// Variables that it must not inherit: what an agent sets for its children.
+    pub unset: &'a [&'a str],
+    /// Whether systemd gives it a scope of its own: what starts it is a unit, or a login, and would take it along at its
+    /// end. Where systemd refuses, it is started all the same.
+    pub scope: bool,
+}
+
 /// Runs a command that starts the server where there is none. One that has just ended for want of sessions still holds its
 /// socket for a moment: whoever meets it is sent away before anything is done.
 fn send_starting(
-    make: impl Fn() -> Command,
+    socket: &Path,
+    words: &[&str],
+    birth: Birth<'_>,
     input: &str,
     what: &'static str,
     deadline: Duration,
 ) -> Result<String, StartError> {
     let mut tries = 0;
+    let mut birth = birth;
     loop {
-        match send_with(make(), input.to_owned(), what, deadline) {
+        let mut command = starting(socket, birth);
+        command.args(words);
+        match send_with(command, input.to_owned(), what, deadline) {
+            Err(error) if birth.scope && is_of_systemd(&error.why) => birth.scope = false,
             Err(error) if error.why.contains("server exited") && tries < TRIES => {
                 tries += 1;
                 pause();
@@ -67,35 +84,48 @@ fn pause() {
 }
 
 /// A tmux command that may start the server: without what an agent sets for its children, and outside of any other server.
-fn starting(socket: &Path, unset: &[&str]) -> Command {
-    let mut command = tmux(socket);
-    for name in unset.iter().chain(&["TMUX", "TMUX_PANE"]) {
+fn starting(socket: &Path, birth: Birth<'_>) -> Command {
+    let plain = tmux(socket);
+    // A server that listens is not started by anybody.
+    let mut command = match birth.scope && UnixStream::connect(socket).is_err() {
+        false => plain,
+        true => {
+            let mut scoped = Command::new("systemd-run");
+            scoped.args([
+                "--user",
+                "--scope",
+                "--quiet",
+                "--collect",
+                "--description=tmux, started by rekindle",
+            ]);
+            scoped.arg("--").arg(plain.get_program()).args(plain.get_args());
+            scoped
+        }
+    };
+    for name in birth.unset.iter().chain(&["TMUX", "TMUX_PANE"]) {
         command.env_remove(name);
     }
     command
 }
 
+/// Whether a complaint is systemd's: tmux has not begun, then. What tmux says begins with a small letter.
+fn is_of_systemd(why: &str) -> bool {
+    why.starts_with("Failed to ") || why.starts_with("tmux cannot be started")
+}
+
 /// Where the server counts from; it is started for the question if it does not run.
-pub fn base(socket: &Path, unset: &[&str], deadline: Duration) -> Result<Base, StartError> {
-    let ask = || {
-        let mut command = starting(socket, unset);
-        command.args(["start-server", ";", "show-options", "-gv", "base-index", ";"]);
-        command.args(["show-options", "-gwv", "pane-base-index"]);
-        command
-    };
-    let answer = send_starting(ask, "", "ask tmux where it counts from", deadline)?;
+pub fn base(socket: &Path, birth: Birth<'_>, deadline: Duration) -> Result<Base, StartError> {
+    let window = ["start-server", ";", "show-options", "-gv", "base-index", ";"];
+    let words = [&window[..], &["show-options", "-gwv", "pane-base-index"]].concat();
+    let answer = send_starting(socket, &words, birth, "", "ask tmux where it counts from", deadline)?;
     let mut numbers = answer.lines().map(|line| line.trim().parse().unwrap_or_default());
     Ok(Base { window: numbers.next().unwrap_or_default(), pane: numbers.next().unwrap_or_default() })
 }
 
 /// Runs commands as if they stood in a file, starting the server where there is none.
-pub fn source(socket: &Path, commands: &str, unset: &[&str], deadline: Duration) -> Result<(), StartError> {
-    let source = || {
-        let mut command = starting(socket, unset);
-        command.args(["start-server", ";", "source-file", "-"]);
-        command
-    };
-    send_starting(source, commands, "make the sessions", deadline).map(drop)
+pub fn source(socket: &Path, commands: &str, birth: Birth<'_>, deadline: Duration) -> Result<(), StartError> {
+    let words = ["start-server", ";", "source-file", "-"];
+    send_starting(socket, &words, birth, commands, "make the sessions", deadline).map(drop)
 }
 
 /// The ids of panes by their mark.

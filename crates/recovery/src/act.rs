@@ -12,7 +12,7 @@ use agents::SessionId;
 use agents::claude::CHILD_VARIABLES;
 use doctor::Clinic;
 use jiff::tz::TimeZone;
-use mux::Respawn;
+use mux::{Birth, Respawn};
 use state::StateDir;
 use state::record::SessionRecord;
 
@@ -47,6 +47,8 @@ pub struct Actor<'a> {
     pub program: PathBuf,
     /// What this program needs of the environment to find its files again.
     pub variables: Vec<(String, String)>,
+    /// Whether a server that is started gets a scope of its own, so that it outlives the unit or login that restores.
+    pub scope: bool,
 }
 
 pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(20);
@@ -102,7 +104,8 @@ impl Actor<'_> {
         if server.sessions.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let base = mux::base(&server.socket, CHILD_VARIABLES, TMUX_DEADLINE)?;
+        let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
+        let base = mux::base(&server.socket, birth, TMUX_DEADLINE)?;
         let mut sessions = server.sessions.clone();
         for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
             let step = server.panes.iter().find(|step| step.mark == pane.mark && step.session.is_some());
@@ -110,7 +113,7 @@ impl Actor<'_> {
             pane.command = step.filter(waits).map(|step| self.waiter(step, "")).unwrap_or_default();
         }
         let script = mux::script(&sessions, base, &self.variables);
-        mux::source(&server.socket, &script, CHILD_VARIABLES, TMUX_DEADLINE)?;
+        mux::source(&server.socket, &script, birth, TMUX_DEADLINE)?;
         Ok(mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect())
     }
 

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     branches, completions, doctor, explain, hook, init, inject, man, map, name, note, pane, pause, recover,
-    repair, restore, save, saves, scan, settle, show, status, statusline, task, tick, tmux_conf, tmux_status,
-    undo, uninstall, unpause, up, vault,
+    repair, restore, save, saves, scan, service, settle, show, status, statusline, task, tick, tmux_conf,
+    tmux_status, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
+    Service(service::Args),
     #[command(hide = true)]
     Hook(hook::Args),
     #[command(hide = true)]

@@ -113,6 +113,13 @@ impl Context {
         settle::socket_of(Context::place("TMUX")?.to_str()?)
     }
 
+    /// Whether a tmux server can have a scope of its own: systemd's user manager runs, and what asks it for one is there.
+    pub(crate) fn has_scopes() -> bool {
+        let runs =
+            Context::place("XDG_RUNTIME_DIR").is_some_and(|base| base.join("systemd/private").exists());
+        runs && Context::search_path().iter().any(|folder| folder.join("systemd-run").is_file())
+    }
+
     /// The transcript a user means by a target.
     pub(crate) fn target(&self, text: &str) -> Result<Target, Failure> {
         self.clinic.target(text).map_err(|error| self.untold(error))

@@ -121,6 +121,7 @@ pub(crate) fn act(
         zone: jiff::tz::TimeZone::system(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
+        scope: Context::has_scopes(),
     };
     let panes = actor.act(plan)?;
     record.finish(&panes, |socket| match mux::list(socket, TMUX_DEADLINE) {

@@ -11,7 +11,7 @@ use state::lock::{Lock, LockError};
 
 use crate::init::{FilePlan, Plan, SettingsPlan};
 use crate::marker::{folder, marker, name_of, spellings};
-use crate::plan::{PlanError, stand};
+use crate::plan::{Part, PlanError, stand};
 use crate::record::{Record, SettingsRecord, place};
 use crate::site::{Copies, outcome, record};
 
@@ -174,12 +174,17 @@ fn copy(real: &Path, before: Option<&[u8]>, after: &[u8], backups: &Path) -> Res
 
 /// Replaces a file if it still holds what is expected; whether it did.
 pub(crate) fn replace_if(real: &Path, expected: Option<&[u8]>, text: &[u8]) -> Result<bool, ApplyError> {
+    replace_if_like(real, expected, text, Kept::default())
+}
+
+/// The same; a file that is new gets this mode.
+fn replace_if_like(real: &Path, expected: Option<&[u8]>, text: &[u8], new: Kept) -> Result<bool, ApplyError> {
     let fill = |out: &mut dyn std::io::Write| out.write_all(text);
     if let Some(folder) = real.parent() {
         durable::private_dir(folder)?;
     }
     let Some(expected) = expected else {
-        return match durable::create_new(real, Kept::default(), fill) {
+        return match durable::create_new(real, new, fill) {
             Ok(()) => Ok(true),
             Err(error) if error.source.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error.into()),
@@ -205,7 +210,10 @@ pub(crate) fn write_file(file: &FilePlan, backups: &Path) -> Result<(), ApplyErr
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
         durable::replace(&backups.join(format!("{}-{name}", name_of(&file.path))), before)?;
     }
-    let written = replace_if(&file.path, file.before.as_deref(), &file.after)?;
+    // systemd complains about units that others cannot read: what they say is no secret to it.
+    let mode = (file.part == Part::Service).then_some(0o644);
+    let written =
+        replace_if_like(&file.path, file.before.as_deref(), &file.after, Kept { mode, mtime: None })?;
     // Another run may have been faster.
     if written || std::fs::read(&file.path).is_ok_and(|there| there == file.after) {
         return Ok(());

@@ -26,6 +26,12 @@ pub fn is_wired(state_dir: &Path, config_dir: &Path) -> bool {
     std::fs::symlink_metadata(marker(state_dir, config_dir)).is_ok()
 }
 
+/// Whether `rekindle init --tmux` wired the configuration of tmux.
+pub fn is_tmux_wired(state_dir: &Path) -> bool {
+    let record = crate::record::Record::read(&crate::record::place(state_dir, None));
+    record.is_ok_and(|record| record.is_some_and(|record| !record.lines.is_empty()))
+}
+
 /// The paths by which an agent may name this directory: as it is spelled, and as it is.
 pub(crate) fn spellings(config_dir: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(config_dir).unwrap_or_else(|_| config_dir.to_path_buf());

@@ -14,6 +14,7 @@ use crate::links;
 use crate::marker::folder;
 use crate::plan::{Change, Note, Part, PlanError, stand, writable};
 use crate::record::{LineRecord, LinkRecord, Record, SettingsRecord};
+use crate::service;
 use crate::signature::{Whose, whose};
 use crate::site::taken_back;
 use crate::texts::TEXTS;
@@ -29,6 +30,8 @@ pub struct Undoing {
     files: Vec<(PathBuf, Part, Vec<u8>)>,
     links: Vec<LinkRecord>,
     lines: Vec<LineUndoing>,
+    /// Whether agents are unwired too: then no mark says that they are wired.
+    agents: bool,
     /// The folders that settings lie in.
     homes: Vec<PathBuf>,
     folders: Vec<PathBuf>,
@@ -74,7 +77,28 @@ impl Undoing {
     }
 }
 
-/// Plans the undoing, for the directories on record and for these, and for tmux as it would be wired.
+/// What is ours by its shape, where no record says so.
+#[derive(Debug, Clone, Default)]
+pub struct Shapes {
+    /// tmux, as it would be wired.
+    pub tmux: Option<TmuxWish>,
+    /// Further files that are ours if they are sealed.
+    pub files: Vec<PathBuf>,
+}
+
+/// Plans to take out what the service manager was given, and nothing else.
+///
+/// # Errors
+/// Something stands in the way; then nothing at all is done.
+pub fn service(state_dir: &Path, program: &Program, files: &[PathBuf]) -> Result<Undoing, PlanError> {
+    let place = service::record_place(state_dir);
+    let known = Record::read(&place)?.map(|record| (place, record));
+    let by_shape = (PathBuf::new(), Record { files: files.to_vec(), ..Record::default() });
+    let undoing = plan_records(state_dir, program, known.into_iter().chain([by_shape]).collect())?;
+    Ok(Undoing { agents: false, ..undoing })
+}
+
+/// Plans the undoing, for the directories on record and for these, and for what is ours by its shape.
 ///
 /// # Errors
 /// Something stands in the way; then nothing at all is done.
@@ -82,21 +106,30 @@ pub fn plan(
     state_dir: &Path,
     program: &Program,
     configs: &[ConfigDir],
-    tmux: Option<&TmuxWish>,
+    shapes: &Shapes,
 ) -> Result<Undoing, PlanError> {
     let mut records = Record::all(state_dir)?;
-    if let Some(tmux) = tmux {
-        // What is on record comes first: only it knows what was there before.
-        let line = LineRecord { path: tmux.conf.clone(), line: tmux.line(), ..LineRecord::default() };
-        let files = vec![tmux.file.clone()];
-        records.push((PathBuf::new(), Record { files, lines: vec![line], ..Record::default() }));
-    }
+    // What is on record comes first: only it knows what was there before.
+    let line =
+        |tmux: &TmuxWish| LineRecord { path: tmux.conf.clone(), line: tmux.line(), ..LineRecord::default() };
+    let files = shapes.files.iter().cloned().chain(shapes.tmux.iter().map(|tmux| tmux.file.clone()));
+    let by_shape =
+        Record { files: files.collect(), lines: shapes.tmux.iter().map(line).collect(), ..Record::default() };
+    records.push((PathBuf::new(), by_shape));
     for config in configs {
         if !records.iter().any(|(_, record)| record.config_dir.as_deref() == Some(config.path())) {
             let record = Record { config_dir: Some(config.path().to_path_buf()), ..Record::default() };
             records.push((PathBuf::new(), record));
         }
     }
+    plan_records(state_dir, program, records)
+}
+
+fn plan_records(
+    state_dir: &Path,
+    program: &Program,
+    records: Vec<(PathBuf, Record)>,
+) -> Result<Undoing, PlanError> {
     let mut undoing = Undoing {
         notes: Vec::new(),
         state_dir: state_dir.to_path_buf(),
@@ -105,6 +138,7 @@ pub fn plan(
         files: Vec::new(),
         links: Vec::new(),
         lines: Vec::new(),
+        agents: true,
         homes: Vec::new(),
         folders: Vec::new(),
         records: Vec::new(),
@@ -233,6 +267,7 @@ pub fn undo(undoing: &Undoing, now: Timestamp) -> Result<(), ApplyError> {
         }
     }
     let marks = std::fs::read_dir(folder(&undoing.state_dir)).into_iter().flatten().flatten();
+    let marks = marks.filter(|_| undoing.agents);
     for mark in marks.filter(|entry| entry.file_name().to_string_lossy().starts_with("wired-")) {
         durable::remove(&mark.path())?;
     }

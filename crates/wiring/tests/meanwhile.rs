@@ -59,8 +59,13 @@ impl World {
     }
 
     fn undo(&self) {
-        let undoing =
-            uninstall::plan(&self.state(), &self.program(), &[ConfigDir::new(self.config())], None).unwrap();
+        let undoing = uninstall::plan(
+            &self.state(),
+            &self.program(),
+            &[ConfigDir::new(self.config())],
+            &uninstall::Shapes::default(),
+        )
+        .unwrap();
         uninstall::undo(&undoing, Timestamp::now()).unwrap();
     }
 

@@ -29,6 +29,14 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     }
     for server in &tmux.servers {
         of_server(server, &tmux.installed, &mut findings);
+        if tmux.wired && !server.hooked && matches!(server.answer, Answer::Version(_)) {
+            let socket = server.socket.display();
+            findings.push(
+                Finding::note(Id::TmuxNotCalling, format!("the tmux server of {socket} does not call rekindle"))
+                    .why("its configuration was wired, and it has not read it since, or another line clears its hooks: what changes is saved later")
+                    .fix("tmux source-file ~/.config/rekindle/tmux.conf; keep the line for it last in tmux.conf"),
+            );
+        }
     }
     let leaving = tmux.servers.iter().any(|server| server.in_login_session);
     if leaving && tmux.linger == Some(false) {
@@ -102,7 +110,9 @@ fn of_server(server: &ServerFacts, installed: &Installed, findings: &mut Vec<Fin
     if processes.contains("claude") || processes == ":all:" {
         others.push("tmux-resurrect starts claude (@resurrect-processes)");
     }
-    if option("@continuum-restore") == "on" {
+    let ours = option(mux::RESURRECT_HOOK).contains("--by resurrect");
+    // Where tmux-resurrect calls us when it is done, it comes first and we do the rest.
+    if option("@continuum-restore") == "on" && !(ours && server.resurrect_calls == Some(true)) {
         others.push("tmux-continuum restores at start (@continuum-restore)");
     }
     if !others.is_empty() {
@@ -111,6 +121,25 @@ fn of_server(server: &ServerFacts, installed: &Installed, findings: &mut Vec<Fin
                 .why("two that restore the same panes start agents twice or type into them")
                 .fix("leave the agents to one of them: take claude out of @resurrect-processes"),
         );
+    }
+    match server.resurrect_calls {
+        Some(false) => findings.push(
+            Finding::warning(
+                Id::ResurrectTooOld,
+                "this tmux-resurrect is older than 3.0.0, which is the least that works",
+            )
+            .why("it calls nobody when it has restored, so agents are not resumed in the panes it made")
+            .fix("update tmux-resurrect (prefix + U with TPM), or leave restoring to rekindle"),
+        ),
+        Some(true) if !ours => findings.push(
+            Finding::note(
+                Id::ResurrectNotCalling,
+                "tmux-resurrect does not call rekindle when it has restored",
+            )
+            .why("agents are not resumed in the panes it made until you say rekindle restore")
+            .fix(format!("add to {}: rekindle restore --yes --by resurrect", mux::RESURRECT_HOOK)),
+        ),
+        _ => {}
     }
 }
 
@@ -163,7 +192,33 @@ mod tests {
         assert_eq!(ids(check, &facts), ["tmux-other-restorer", "tmux-well"]);
         facts.tmux.servers[0].options = vec![option("@continuum-restore", "off")];
         assert_eq!(ids(check, &facts), ["tmux-well"]);
+        facts.tmux.servers[0].options = Vec::new();
+        facts.tmux.wired = true;
+        assert_eq!(ids(check, &facts), ["tmux-not-calling", "tmux-well"]);
+        facts.tmux.servers[0].hooked = true;
+        assert_eq!(ids(check, &facts), ["tmux-well"]);
+        facts.tmux.wired = false;
         facts.tmux.servers.push(ServerFacts { socket: "/run/t/default".into(), ..server("3.3a") });
         assert_eq!(ids(check, &facts), ["tmux-several-folders", "tmux-well"]);
+    }
+
+    #[test]
+    fn tmux_resurrect_and_what_it_calls() {
+        let mut facts = well();
+        let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let continuum = option("@continuum-restore", "on");
+        let mut check_resurrect = |calls: Option<bool>, hook: &str, expect: &[&str]| {
+            let options = vec![continuum.clone(), option(mux::RESURRECT_HOOK, hook)];
+            facts.tmux.servers = vec![ServerFacts { options, resurrect_calls: calls, ..server("3.3a") }];
+            assert_eq!(ids(check, &facts), expect);
+        };
+        check_resurrect(Some(true), "rekindle restore --yes --by resurrect", &["tmux-well"]);
+        check_resurrect(Some(true), "mine", &["tmux-other-restorer", "resurrect-not-calling", "tmux-well"]);
+        check_resurrect(
+            Some(false),
+            "rekindle restore --yes --by resurrect",
+            &["tmux-other-restorer", "resurrect-too-old"],
+        );
+        check_resurrect(None, "", &["tmux-other-restorer", "tmux-well"]);
     }
 }

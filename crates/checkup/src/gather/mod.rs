@@ -69,7 +69,7 @@ pub fn gather(places: &Places) -> Facts {
         links: sites::links(places),
         managed: sites::managed(&places.managed),
         agents: agents::look(places, &world),
-        tmux: tmux::look(&world),
+        tmux: tmux::look(&world, wiring::is_tmux_wired(&places.state)),
         vault: state::vault(opened.as_ref(), &configs),
         disks: disk::spaces(places),
         network: disk::network(&places.state),

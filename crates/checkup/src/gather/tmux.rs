@@ -1,5 +1,7 @@
 //! tmux: the installed one, the servers, and whether they outlive a login.
 
+use std::fs::File;
+use std::io::Read;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,8 +12,10 @@ use crate::facts::{Answer, ServerFacts, TmuxFacts};
 
 /// Long enough for a loaded machine, short enough for somebody who waits.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// The script has 12 KB.
+const LARGEST_SCRIPT: u64 = 1 << 20;
 
-pub(super) fn look(world: &World) -> TmuxFacts {
+pub(super) fn look(world: &World, wired: bool) -> TmuxFacts {
     let servers: Vec<ServerFacts> = world
         .servers
         .iter()
@@ -27,17 +31,28 @@ pub(super) fn look(world: &World) -> TmuxFacts {
         })
         .collect();
     let asked = servers.iter().any(|server| server.in_login_session);
-    TmuxFacts { installed: mux::installed(DEADLINE), linger: asked.then(linger).flatten(), servers }
+    TmuxFacts { installed: mux::installed(DEADLINE), wired, linger: asked.then(linger).flatten(), servers }
 }
 
 fn of_server(server: &Server) -> ServerFacts {
     let cgroup = std::fs::read_to_string(format!("/proc/{}/cgroup", server.id.pid)).unwrap_or_default();
+    let options = mux::global_options(&server.socket, DEADLINE).unwrap_or_default();
     ServerFacts {
         socket: server.socket.clone(),
         answer: Answer::Version(server.version.clone()),
         in_login_session: in_login_session(&cgroup),
-        options: mux::global_options(&server.socket, DEADLINE).unwrap_or_default(),
+        hooked: mux::hooked(&server.socket, DEADLINE),
+        resurrect_calls: resurrect_calls(&options),
+        options,
     }
+}
+
+/// tmux-resurrect tells where its script is; those before 3.0.0 know no hooks.
+fn resurrect_calls(options: &[(String, String)]) -> Option<bool> {
+    let (_, script) = options.iter().find(|(name, _)| name == "@resurrect-restore-script-path")?;
+    let mut text = String::new();
+    File::open(script).ok()?.take(LARGEST_SCRIPT).read_to_string(&mut text).ok()?;
+    Some(text.contains("post-restore-all"))
 }
 
 /// logind puts what a login starts into `session-<id>.scope`, and ends that with the session where it is told to.

@@ -19,6 +19,7 @@ pub(crate) mod restore;
 pub(crate) mod save;
 pub(crate) mod saves;
 pub(crate) mod scan;
+pub(crate) mod service;
 pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod status;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Init(args) => init::run(&args),
         Command::Uninstall(args) => uninstall::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Service(args) => service::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
         Command::Status(args) => status::run(&Context::load()?, &args),
         Command::Map(args) => map::run(&Context::load()?, &args),

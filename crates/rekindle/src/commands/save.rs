@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -147,17 +148,16 @@ pub(crate) fn follow(
 
 /// Asks tmux while everything hooks left is settled: each takes about as long as the other.
 fn look(settler: &Settler, saver: &Saver) -> Result<Taken, Failure> {
-    let mut known = Context::sockets();
-    known.extend(saver.known_sockets());
+    let known = Context::sockets();
     let (settled, asked) = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
+        let asking = scope.spawn(|| (saves::ask(known.clone(), TMUX_DEADLINE), saver.known_sockets()));
         // Who did not answer because the question failed has saved nothing, and an empty save is held.
         (settler.settle(Timestamp::now(), PATIENCE), asking.join().unwrap_or_default())
     });
-    let settled = settled?;
-    // Agents may live on servers elsewhere.
-    let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone());
-    let others: Vec<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
+    let (settled, (asked, saved)) = (settled?, asked);
+    // Agents may live on servers elsewhere, and some servers have been saved that nobody would look for.
+    let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone()).chain(saved);
+    let others: BTreeSet<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
     let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
     Ok(saves::take(asked, &settled))
 }

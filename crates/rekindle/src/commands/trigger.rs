@@ -1,6 +1,6 @@
 //! What asks for a restore, and whether one that nobody typed may go on.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -78,9 +78,10 @@ impl Trigger {
 }
 
 /// Why a server that asks is not served.
-fn refused_by(socket: &PathBuf, save: &Save) -> Option<&'static str> {
+fn refused_by(socket: &Path, save: &Save) -> Option<&'static str> {
     // Whoever starts a server of another name for a moment does not want all the others with it.
-    if !save.servers.iter().any(|server| server.tmux.socket == *socket) {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if !save.servers.iter().any(|server| real(&server.tmux.socket) == real(socket)) {
         return Some("this server was never saved");
     }
     // One that has just begun may have no session yet.

@@ -92,9 +92,11 @@ impl Alone {
     }
 }
 
-/// The locks of settling, mirroring, the git history, and of the repairs: those leave copies in the vault.
+/// The locks of settling, mirroring, the git history, ticks and saves, and of the repairs: those leave copies in the vault.
 fn lock_paths(state: &StateDir) -> Vec<PathBuf> {
-    let mut paths = vec![settle::lock_path(state), state.locks().join("mirror"), state.locks().join("git")];
+    let named = ["mirror", "git", "tick", "saves"].map(|name| state.locks().join(name));
+    let mut paths = vec![settle::lock_path(state)];
+    paths.extend(named);
     let there = std::fs::read_dir(state.locks()).into_iter().flatten().flatten();
     let repairs = there.filter(|entry| entry.file_name().to_string_lossy().starts_with("repair-"));
     paths.extend(repairs.map(|entry| entry.path()));
@@ -142,7 +144,9 @@ mod tests {
         Vault::open(&state).unwrap();
         durable::private_dir(&state.locks()).unwrap();
         let repair = "locks/repair-66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
-        for name in ["locks/settle", "locks/mirror", "locks/git", repair, "vault/lock"] {
+        for name in
+            ["locks/settle", "locks/mirror", "locks/git", "locks/tick", "locks/saves", repair, "vault/lock"]
+        {
             let held = Lock::try_shared(&state.path().join(name)).unwrap();
             let refused = Alone::wait_for(&state, Duration::ZERO).err().unwrap();
             assert!(refused.message().contains("at work still"), "{name}: {}", refused.message());

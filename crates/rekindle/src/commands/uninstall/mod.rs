@@ -7,9 +7,11 @@ mod tags;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::StateDir;
+use wiring::uninstall::Shapes;
 
 use self::held::{Alone, Held, may_go};
 use crate::commands::init::{agree, changes_json, fail, notes_json, program, refuse, show};
+use crate::commands::service;
 use crate::commands::tmux_wish;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
@@ -45,7 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let state = StateDir::existing(&around.state)?;
     let program = program(&Context::search_path())?;
     let tmux = home.as_deref().map(|home| tmux_wish::wish(home, &program));
-    let undoing = wiring::uninstall::plan(&around.state, &program, &configs, tmux.as_ref())
+    let service = service::of(&around)?;
+    let shapes = Shapes { tmux, files: service::paths(&service) };
+    let undoing = wiring::uninstall::plan(&around.state, &program, &configs, &shapes)
         .map_err(|error| refuse(&error))?;
     let held = if args.keep_data { None } else { Some(Held::look(state.as_ref())?) };
     let key = key::of(&around).filter(|_| held.is_some());
@@ -86,7 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             }
             only_here = Some(alone.only_here.conversations.len());
         }
+        service::let_go(&service, &undoing)?;
         wiring::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;
+        service::forget(&service, &undoing)?;
         untagged = tags::take_off(state.as_ref());
         // The undoing itself has left a word in it.
         if held.is_some()
