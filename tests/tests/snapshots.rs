@@ -30,7 +30,8 @@ fn snapshots(lab: &Lab, session: &str) -> BTreeMap<String, (Value, String)> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// The agent is started in a shell that has printed a lot. (F-tmux-13)
+/// The agent is started in a shell that has printed a lot.
+/// F-tmux-13
 fn what_an_agent_shows_is_kept(version: &str, full_screen: bool) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();

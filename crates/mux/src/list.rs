@@ -108,6 +108,7 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Server> {
 mod tests {
     use super::*;
 
+    /// F-others-11
     #[test]
     fn names_may_hold_any_separator() {
         let mut line = Vec::new();

@@ -183,6 +183,7 @@ fn bounded(text: &str, lines: u32) -> &str {
 mod tests {
     use super::*;
 
+    /// F-tmux-12
     #[test]
     fn only_the_last_lines_are_kept() {
         let check = |text: &str, lines: u32, expect: &str| assert_eq!(bounded(text, lines), expect);
