@@ -103,6 +103,7 @@ fn a_person_is_called_once() {
 }
 
 /// Nobody asks and no event comes: the settle that found the agent busy has stayed.
+/// F-others-10
 #[test]
 fn silence_is_noticed_by_itself() {
     let home = Home::new().unwrap();
@@ -132,6 +133,7 @@ fn a_second_silent_agent_is_noticed_too() {
     assert!(wait_until(PATIENCE, || journal(&home, "alarm") == 1), "nobody noticed");
 }
 
+/// F-resume-13
 #[test]
 fn variables_of_another_agent() {
     let lab = Lab::new(VERSIONS[2]).unwrap();
@@ -149,6 +151,7 @@ fn variables_of_another_agent() {
     );
 }
 
+/// F-resume-12
 #[test]
 fn two_agents_in_one_conversation() {
     let lab = Lab::new(VERSIONS[2]).unwrap();

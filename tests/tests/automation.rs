@@ -127,6 +127,7 @@ fn session_names(save: &Value) -> Vec<String> {
     names
 }
 
+/// F-tmux-15
 #[test]
 fn many_changes_make_few_saves_hooks_of_others_stay_and_no_name_runs() {
     let desk = Desk::wired();
@@ -181,6 +182,7 @@ fn a_fresh_server_brings_the_crashed_one_back_and_only_once() {
     assert_eq!((desk.sessions(), desk.journal("restored")), (vec!["fresh".to_owned(), "two".to_owned()], 1));
 }
 
+/// F-others-1
 #[test]
 fn three_triggers_at_once_restore_once() {
     let desk = Desk::new();
@@ -262,6 +264,7 @@ fn saves_after_a_crash_keep_what_was_not_brought_back() {
     assert_eq!(session_names(&saved), ["fresh", "one", "two"]);
 }
 
+/// F-tmux-19
 #[test]
 fn ticks_write_what_is_new_and_are_quiet() {
     let desk = Desk::new();

@@ -89,6 +89,7 @@ fn without_hooks(version: &str) -> Lab {
 }
 
 /// The registry names it: conversation, process and state are proven.
+/// F-resume-7
 #[test]
 fn hooks_disabled_2_1_325() {
     let lab = without_hooks(VERSIONS[2]);
@@ -102,6 +103,7 @@ fn hooks_disabled_2_1_325() {
 }
 
 /// Nothing names it: a process in a pane, its conversation a guess.
+/// F-resume-7
 #[test]
 fn hooks_disabled_2_1_31() {
     let lab = without_hooks(VERSIONS[0]);

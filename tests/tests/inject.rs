@@ -1,5 +1,9 @@
 //! Text into running agents: what arrives at the API is what was sent, and what must not be disturbed is not.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on panics, and throwaway files"
+)]
 
 use std::fs;
 use std::time::Duration;
@@ -62,7 +66,7 @@ fn arrived(lab: &Lab, begin: &str, text: &str) -> bool {
     })
 }
 
-/// F-tmux-4, F-tmux-5, F-tmux-6, F-tmux-7, F-tmux-8, F-tmux-9, F-tmux-10, F-tmux-14
+/// F-inject-1, F-inject-2, F-inject-6, F-tmux-2, F-tmux-3, F-tmux-4, F-tmux-5, F-tmux-6, F-tmux-7, F-tmux-8
 fn every_text_arrives_as_it_is(version: &str) {
     let lab = agent(version, "");
     fs::write(lab.home.project().join("notes.md"), "n").unwrap();
@@ -134,7 +138,8 @@ fn every_text_arrives_as_it_is_2_1_325() {
     every_text_arrives_as_it_is(VERSIONS[2]);
 }
 
-/// A draft, a question, a turn, a window that types everywhere: nothing is typed, and nothing is lost. (F-tmux-11)
+/// A draft, a question, a turn, a window that types everywhere: nothing is typed, and nothing is lost.
+/// F-inject-5, F-tmux-24
 fn what_must_not_be_disturbed_is_not(version: &str) {
     let lab = agent(version, "--permission-mode default");
     let refused = |says: &str| {
@@ -180,6 +185,7 @@ fn what_must_not_be_disturbed_is_not_2_1_325() {
 }
 
 /// A question is its user's to answer, also while everything else is allowed.
+/// F-resume-14
 fn questions_stay_questions(version: &str) {
     // The settings allow every command; the agent is told to ask all the same.
     let lab = agent(version, r#"--permission-mode default --settings '{"permissions":{"ask":["Bash"]}}'"#);
@@ -203,7 +209,8 @@ fn questions_stay_questions_2_1_325() {
     questions_stay_questions(VERSIONS[2]);
 }
 
-/// Commands are typed and seen to run; one that would become another one is not sent. (F-tmux-12)
+/// Commands are typed and seen to run; one that would become another one is not sent.
+/// F-inject-3, F-tmux-9
 fn commands_are_typed(version: &str) {
     let lab = agent(version, "");
     send(&lab, &["ask-00 please"], "");
@@ -252,7 +259,8 @@ fn the_context_is_sent_with_its_label() {
     assert!(lab.story(session).contains(&format!("injected {PANE}")), "{:?}", lab.story(session));
 }
 
-/// An agent without hooks says nothing: its empty line must do. (F-claude-7)
+/// An agent without hooks says nothing: its empty line must do.
+/// F-resume-7
 #[test]
 fn without_hooks_the_empty_line_confirms() {
     let lab = agent(VERSIONS[2], "--setting-sources project");
@@ -261,6 +269,7 @@ fn without_hooks_the_empty_line_confirms() {
     assert!(wait_until(PATIENCE, || arrived(&lab, "ask-01", "ask-01 please")));
 }
 
+/// F-others-6
 #[test]
 fn only_agents_are_sent_text() {
     let lab = Lab::new(VERSIONS[2]).unwrap();

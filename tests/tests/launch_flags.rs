@@ -27,6 +27,7 @@ fn help(version: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     (entries(flags), entries(subcommands))
 }
 
+/// F-resume-2
 fn the_table_is_the_help(version: &str) {
     let (entries, subcommands) = help(version);
     let at = Version::parse(version).unwrap();

@@ -44,6 +44,7 @@ fn words(text: &[&str]) -> Vec<String> {
     text.iter().map(ToString::to_string).collect()
 }
 
+/// F-resume-3, F-resume-5, F-resume-13, F-tmux-11, F-others-7
 fn a_crashed_launch_comes_back(version: &str) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();

@@ -41,6 +41,7 @@ fn an_agent_in_it_is_respected_2_1_325() {
 }
 
 /// A real agent in a terminal holds the conversation; its transcript is torn as a crash of the machine would.
+/// F-resume-8
 fn respects(version: &str) {
     let lab = Lab::new(version).unwrap();
     let home = &lab.home;
@@ -171,6 +172,7 @@ fn loses_no_row(seed: u64) {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
+/// F-resume-8
 #[test]
 fn a_writer_loses_no_row_to_a_repair() {
     for seeds in [[1, 2], [3, 4]] {

@@ -47,6 +47,7 @@ fn ended(lab: &Lab, before: &Value, status: &str, reason: &str, said: bool) {
 }
 
 /// SIGTERM, SIGKILL, a closed pane, and in the end `kill-server`; each agent in a window of its own.
+/// F-resume-18, F-resume-19
 fn ends(version: &str) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();
@@ -85,6 +86,7 @@ fn ends(version: &str) {
 }
 
 /// A tmux server that is killed with SIGKILL cleans nothing up.
+/// F-resume-18
 fn server_killed(version: &str) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();

@@ -120,6 +120,7 @@ fn without_hooks(lab: &Lab, host: &str, version: &str) {
     assert_eq!((&ended["status"], &ended["reason"]), (&json!("ended_cleanly"), &json!("prompt_input_exit")));
 }
 
+/// F-others-4
 fn strangers(version: &str) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();

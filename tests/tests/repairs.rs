@@ -13,7 +13,7 @@ use lab::base::{Base, GHOST};
 use lab::home::Home;
 use lab::process::Running;
 use lab::{talk, tree};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ONE: &str = "33333333-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 const TWO: &str = "44444444-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
@@ -61,6 +61,7 @@ fn a_dry_run_changes_nothing() {
     assert!(!home.state().join("vault/backups").exists());
 }
 
+/// F-resume-10
 #[test]
 fn in_place_keeps_id_mode_time_and_every_other_byte() {
     let home = Home::new().unwrap();
@@ -209,4 +210,25 @@ fn all_of_them_and_the_exit_codes() {
     let none = home.rekindle(&["repair", "--all"]).unwrap();
     assert_eq!((none.code(), none.stdout.as_str()), (Some(0), ""));
     assert_eq!(none.stderr, "Every conversation is healthy.\n");
+}
+
+/// Which permissions hold at a resume is what the last of such rows says: none may go, and none may move.
+/// F-resume-11
+#[test]
+fn a_repair_keeps_the_last_word_of_metadata() {
+    let home = Home::new().unwrap();
+    let mut base = talk::dangling(ONE, &home.project(), 5, 3).unwrap();
+    for mode in ["plan", "default", "plan", "default"] {
+        base.push(json!({"type": "permission-mode", "permissionMode": mode, "sessionId": ONE}));
+        base.push(json!({"type": "mode", "mode": "normal", "sessionId": ONE}));
+    }
+    let path = home.put(ONE, &base.bytes()).unwrap();
+    let metadata = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap();
+        text.lines().filter(|row| !row.contains("\"uuid\"")).map(str::to_owned).collect()
+    };
+    let before = metadata(&path);
+    assert_eq!(before.len(), 8);
+    assert_eq!(home.repair(&[ONE]).unwrap()["status"], "repaired");
+    assert_eq!(metadata(&path), before);
 }

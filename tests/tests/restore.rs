@@ -8,6 +8,7 @@ use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
 /// Two agents and a shell, saved; the server is killed; restored; each agent knows its own conversation.
+/// F-resume-4, F-resume-5, F-resume-6, F-tmux-11
 fn after_a_crash(version: &str) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();

@@ -51,6 +51,7 @@ fn agents(lab: &Lab) -> usize {
 }
 
 /// Killed at whatever point, the next run completes it: nobody is missing, nobody is there twice.
+/// F-others-5
 #[test]
 fn an_interrupted_restore_is_completed() {
     let (lab, one, two) = two_agents();
@@ -76,6 +77,7 @@ fn an_interrupted_restore_is_completed() {
 }
 
 /// The agent is told what happened; when it ends, its pane is the shell it was. Taken back, it can be restored again.
+/// F-resume-21
 #[test]
 fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     let (lab, one, two) = two_agents();
@@ -129,6 +131,7 @@ fn a_lazy_pane_waits_for_its_user() {
 }
 
 /// One conversation is lost for good, the other's directory is gone: a fresh agent with the context, and a reason.
+/// F-resume-21, F-others-5
 #[test]
 fn what_cannot_be_resumed_begins_anew_or_says_why() {
     let lab = Lab::new(NEWEST).unwrap();

@@ -21,6 +21,7 @@ fn outcome(done: &Value, session: &str) -> Value {
 }
 
 /// What tmux-resurrect brings back: the same places in the same directory, with agents that know nothing.
+/// F-others-6
 #[test]
 fn an_agent_that_was_started_in_its_place_goes_only_while_it_knows_nothing() {
     let lab = Lab::new(VERSIONS[2]).unwrap();
@@ -67,6 +68,7 @@ fn an_agent_that_was_started_in_its_place_goes_only_while_it_knows_nothing() {
 }
 
 /// Somebody has resumed it by hand elsewhere: two agents would write one conversation.
+/// F-resume-12
 #[test]
 fn a_conversation_that_is_live_elsewhere_is_refused() {
     let lab = Lab::new(VERSIONS[2]).unwrap();

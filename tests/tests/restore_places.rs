@@ -81,6 +81,7 @@ fn build(lab: &Lab) {
     tmux(lab, &["select-window", "-t", "=same:0"]);
 }
 
+/// F-tmux-14, F-tmux-20, F-tmux-22
 #[test]
 fn everything_comes_back_as_it_was_and_only_once() {
     let lab = new();
@@ -103,6 +104,7 @@ fn walk(folder: &std::path::Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
+/// F-others-1
 #[test]
 fn three_triggers_at_once_restore_once() {
     let lab = new();
@@ -120,6 +122,7 @@ fn three_triggers_at_once_restore_once() {
     assert_eq!(shape(&lab), before);
 }
 
+/// F-others-6
 #[test]
 fn what_runs_stays_and_what_is_missing_is_added() {
     let lab = new();

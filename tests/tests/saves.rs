@@ -164,6 +164,7 @@ fn a_server_that_lives_may_close_its_panes() {
     assert_eq!((&saved["current"], &saved["counts"]["panes"]), (&true.into(), &1.into()));
 }
 
+/// F-others-2
 #[test]
 fn nothing_is_saved_while_a_restore_runs() {
     let desk = Desk::with(1);
@@ -197,6 +198,7 @@ fn old_saves_go_and_named_ones_stay() {
     assert_eq!((ids[2], ids[0]), (&named, &listed["current"]));
 }
 
+/// F-others-3
 #[test]
 fn a_torn_save_is_passed_over_with_a_word() {
     let desk = Desk::with(1);
@@ -300,6 +302,7 @@ fn spread(round: usize) -> f64 {
     (round as f64 * 0.618_033_988_75).fract()
 }
 
+/// F-others-3
 #[test]
 fn killed_anywhere_the_current_save_is_whole() {
     let desk = Desk::with(12);

@@ -34,6 +34,7 @@ fn newest(line: &str) -> Result<Argv, Refusal> {
     resume(&split(line), &V325, &V325, Bypass::Refuse)
 }
 
+/// F-resume-3
 #[test]
 fn identity_prompt_and_print_go_and_the_rest_stays_in_order() {
     let check = |line: &str, expect: &str| {
@@ -80,6 +81,7 @@ fn identity_prompt_and_print_go_and_the_rest_stays_in_order() {
     check("claude|-", "claude|ID");
 }
 
+/// F-resume-16
 #[test]
 fn refusals_name_what_they_are_about() {
     let check = |line: &str, expect: &str| {
@@ -109,6 +111,7 @@ fn refusals_name_what_they_are_about() {
     assert!(newest("claude|use [redacted: token]|--resume|[redacted: token]").is_ok());
 }
 
+/// F-others-8
 #[test]
 fn a_mode_that_asks_nothing_is_its_callers_to_allow() {
     let lines = [
@@ -135,6 +138,7 @@ fn a_mode_that_asks_nothing_is_its_callers_to_allow() {
     assert!(resume(&settings, &V325, &V325, Bypass::Keep).is_ok());
 }
 
+/// F-resume-1
 #[test]
 fn the_file_decides_how_it_is_named_and_unknown_arguments_are_said() {
     let session = SessionId::new(ID).unwrap();
@@ -192,6 +196,7 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
+    /// F-resume-2
     #[test]
     fn a_resume_resumed_is_the_same_and_holds_one_identity_and_no_prompt(
         words in proptest::collection::vec(word(), 0..10),

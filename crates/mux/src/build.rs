@@ -317,6 +317,7 @@ pub(crate) fn quote(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// F-tmux-14
     #[test]
     fn nothing_in_a_name_is_expanded_or_ends_its_word() {
         assert_eq!(text("a #(touch x) 'b'"), r#"'a ##(touch x) '"'"'b'"'"''"#);
@@ -359,6 +360,7 @@ mod tests {
         assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' 's'\n")), "{made}");
     }
 
+    /// F-tmux-20
     #[test]
     fn names_of_sessions_are_told_as_they_were_given() {
         for (shown, given) in [

@@ -116,6 +116,7 @@ fn answer(command: &mut Command, deadline: Duration) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// F-tmux-15
     #[test]
     fn hooks_pass_no_names_and_have_an_index_of_their_own() {
         let made = configuration("/opt/it's #(x)/rekindle");

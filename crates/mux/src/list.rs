@@ -24,7 +24,7 @@ pub enum Listing {
     },
 }
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "pid",
     "start_time",
     "version",
@@ -39,6 +39,7 @@ const FIELDS: [&str; 14] = [
     "pane_start_command",
     "pane_title",
     "pane_dead",
+    "alternate_on",
 ];
 
 /// Lists all panes of the server on this socket. A server is never started by it.
@@ -85,6 +86,7 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Server> {
             start_command: fields.text()?,
             title: fields.text()?,
             dead: fields.flag()?,
+            alternate: fields.flag()?,
             tag: fields.some()?,
         };
         fields.end_of_row()?;
@@ -106,6 +108,7 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Server> {
 mod tests {
     use super::*;
 
+    /// F-others-11
     #[test]
     fn names_may_hold_any_separator() {
         let mut line = Vec::new();
@@ -124,6 +127,7 @@ mod tests {
             "",
             "t|1:2",
             "",
+            "1",
             "abc",
         ];
         for value in values {
@@ -139,7 +143,7 @@ mod tests {
             (pane.session.as_str(), pane.cwd.as_str(), pane.title.as_str()),
             ("a:b\n1:x", "/ü", "t|1:2")
         );
-        assert_eq!(pane.tag.as_deref(), Some("abc"));
+        assert_eq!((pane.tag.as_deref(), pane.alternate, pane.dead), (Some("abc"), true, false));
         assert_eq!(parse(Path::new("/s"), b"1:7:garbage"), None);
     }
 

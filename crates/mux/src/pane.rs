@@ -50,6 +50,8 @@ pub struct Pane {
     pub title: String,
     /// Whether its process has ended and it stays open all the same.
     pub dead: bool,
+    /// Whether its program draws full screen: what is above the screen was there before it.
+    pub alternate: bool,
     /// The conversation it was tagged with.
     pub tag: Option<String>,
 }

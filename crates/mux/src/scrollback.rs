@@ -77,6 +77,7 @@ fn parse(answer: &[u8], panes: &[&str], nonce: &str) -> Result<BTreeMap<String, 
 mod tests {
     use super::*;
 
+    /// F-others-11
     #[test]
     fn a_forged_mark_spoils_the_answer() {
         let fine = b"N %1\nhello\n\n\nN \nN %3\n\n";

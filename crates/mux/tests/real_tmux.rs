@@ -65,6 +65,7 @@ impl Drop for Private {
     }
 }
 
+/// F-tmux-14
 #[test]
 fn names_come_back_as_they_are_and_never_run() {
     let server = Private::start("plain");
@@ -117,6 +118,7 @@ fn names_come_back_as_they_are_and_never_run() {
     assert_eq!(again, shot);
 }
 
+/// F-tmux-22
 #[test]
 fn thirty_panes_keep_their_layout_and_the_zoom_does_not_hide_it() {
     let server = Private::start("many");
@@ -169,6 +171,7 @@ fn groups_and_linked_windows_are_one_window_in_several_sessions() {
     assert!(reference.as_str().ends_with("//other:0.0"), "{reference}");
 }
 
+/// F-tmux-12
 #[test]
 fn scrollback_is_joined_bounded_and_keeps_its_pane() {
     let server = Private::start("text");
@@ -210,6 +213,7 @@ fn wait(mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// F-tmux-2, F-tmux-3, F-tmux-6, F-tmux-10
 #[test]
 fn text_goes_in_as_one_piece_and_leaves_no_buffer() {
     let server = Private::start("work");
@@ -228,6 +232,7 @@ fn text_goes_in_as_one_piece_and_leaves_no_buffer() {
     assert_eq!(server.tmux(&["list-buffers"]), "");
 }
 
+/// F-tmux-8, F-tmux-10, F-tmux-24
 #[test]
 fn a_look_tells_what_becomes_of_keys() {
     let server = Private::start("work");
@@ -255,15 +260,96 @@ fn a_look_tells_what_becomes_of_keys() {
     mux::paste(&server.socket(), &one, "text", "ours", PATIENCE).unwrap();
     mux::press_enter(&server.socket(), &one, PATIENCE).unwrap();
     wait(|| std::fs::read(&first).is_ok_and(|got| got.ends_with(b"\r")));
+    assert_eq!(std::fs::read(&first).unwrap(), b"\x1b[200~text\x1b[201~\r", "and no other key");
     wait(|| std::fs::read(&second).is_ok_and(|got| got.ends_with(b"\r")));
     assert_eq!(std::fs::read(&second).unwrap(), b"\r");
 }
 
-/// F-tmux-16: asking a pane that is gone is no error to tmux.
+/// Asking a pane that is gone is no error to tmux.
+/// F-tmux-16
 #[test]
 fn a_pane_that_is_gone_is_seen_as_gone() {
     let server = Private::start("work");
     let asked = server.command(&["display-message", "-p", "-t", "%99", "#{pane_id}"]);
     assert!(asked.status.success() && asked.stdout.trim_ascii().is_empty());
     assert_eq!(mux::sight(&server.socket(), "%99", PATIENCE).unwrap(), None);
+}
+
+/// Places are numbers that change; an id and a user option stay with their pane.
+/// F-tmux-1
+#[test]
+fn an_option_travels_with_its_pane() {
+    let server = Private::start("work");
+    let (pane, _) = taker(&server, "got");
+    mux::tag(&server.socket(), &[(&pane, "its conversation")], PATIENCE).unwrap();
+    let before = server.tmux(&["display-message", "-p", "-t", &pane, "#{window_index}.#{pane_index}"]);
+    server.tmux(&["break-pane", "-d", "-s", &pane, "-t", "work:9"]);
+    server.tmux(&["new-session", "-d", "-s", "other", "exec cat"]);
+    server.tmux(&["move-window", "-s", "work:9", "-t", "other:4"]);
+    let after = server.tmux(&["display-message", "-p", "-t", &pane, "#{window_index}.#{pane_index}"]);
+    assert_ne!(before, after);
+    let mux::Listing::Alive(listed) = mux::list(&server.socket(), PATIENCE) else { panic!("no answer") };
+    let found = listed.pane(&pane).unwrap();
+    assert_eq!((found.session.as_str(), found.window), ("other", 4));
+    assert_eq!(found.tag.as_deref(), Some("its conversation"));
+}
+
+/// That is why tags and questions about many panes go in batches or by standard input.
+/// F-tmux-4
+#[test]
+fn long_commands_fail_and_long_answers_do_not() {
+    let server = Private::start("work");
+    let long = "x".repeat(20_000);
+    assert!(!server.command(&["set-option", "-p", "@long", &long]).status.success());
+    let panes: Vec<String> = (0..2000).map(|number| format!("%{number}")).collect();
+    let ids: Vec<&str> = panes.iter().map(String::as_str).collect();
+    let found = scrollback(&server.socket(), &ids, 10, "a-nonce", PATIENCE).unwrap();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["%0"]);
+}
+
+/// So no judgement here rests on how long a session was quiet.
+/// F-tmux-17
+#[test]
+fn activity_stands_still_while_nobody_looks() {
+    let server = Private::start("work");
+    let activity = || server.tmux(&["display-message", "-p", "-t", "work", "#{session_activity}"]);
+    let before = activity();
+    let pane =
+        server.tmux(&["split-window", "-d", "-P", "-F", "#{pane_id}", "sleep 2; echo printed; exec cat"]);
+    wait(|| server.tmux(&["capture-pane", "-p", "-t", &pane]).contains("printed"));
+    assert_eq!(activity(), before);
+}
+
+/// A shot says of a dead pane that it is dead, and nobody asks its status.
+/// F-tmux-18
+#[test]
+fn a_killed_pane_has_a_signal_and_no_status() {
+    let server = Private::start("work");
+    server.tmux(&["set-option", "-g", "remain-on-exit", "on"]);
+    let pane = server.tmux(&["split-window", "-d", "-P", "-F", "#{pane_id}", "exec cat"]);
+    let pid = server.tmux(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    let fact = |format: &str| server.tmux(&["display-message", "-p", "-t", &pane, format]);
+    wait(|| fact("#{pane_dead}") == "1");
+    assert_eq!((fact("#{pane_dead_status}"), fact("#{pane_dead_signal}")), (String::new(), "9".to_owned()));
+    let mux::Listing::Alive(listed) = mux::list(&server.socket(), PATIENCE) else { panic!("no answer") };
+    assert!(listed.pane(&pane).unwrap().dead && !listed.panes[0].dead);
+}
+
+/// A name is looked up as tmux made it, and never by its beginning.
+/// F-tmux-20
+#[test]
+fn names_change_their_colons_and_begin_alike() {
+    let server = Private::start("work");
+    server.tmux(&["new-session", "-d", "-s", "a:b.c", "exec cat"]);
+    server.tmux(&["rename-window", "-t", "=a_b_c:0", "a:b.c"]);
+    server.tmux(&["new-session", "-d", "-s", "workshop", "exec cat"]);
+    let shot = server.shot();
+    let names: Vec<&str> = shot.sessions.iter().map(|session| session.name.as_str()).collect();
+    assert_eq!(names, ["a_b_c", "work", "workshop"]);
+    assert!(shot.windows.iter().any(|window| window.name == "a:b.c"));
+    server.tmux(&["kill-session", "-t", "=work"]);
+    // Without the sign of equality the beginning of a name is enough.
+    assert!(server.command(&["has-session", "-t", "work"]).status.success());
+    assert!(!server.command(&["has-session", "-t", "=work"]).status.success());
 }

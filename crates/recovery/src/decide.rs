@@ -278,6 +278,7 @@ mod tests {
         check(|f| f.transcript = TranscriptFact::Unrecoverable, Act::Fresh, "nothing is left");
     }
 
+    /// F-resume-12
     #[test]
     fn a_conversation_has_one_writer() {
         let elsewhere = OwnerFact::Elsewhere { whom: "process 7 in work:1.0".to_owned() };
@@ -290,6 +291,7 @@ mod tests {
         check(|f| f.owner = OwnerFact::Here, Act::Nothing, "there");
     }
 
+    /// F-others-8
     #[test]
     fn what_its_user_ended_stays_ended() {
         let ended = |reason: &str| {
@@ -301,6 +303,7 @@ mod tests {
         check(|f| (f.status, f.persistent) = (Status::EndedCleanly, true), Act::Resume, "whole");
     }
 
+    /// F-others-4
     #[test]
     fn less_than_proof_is_offered() {
         check(|f| f.grade = Grade::Guess, Act::Offer, "guessed");

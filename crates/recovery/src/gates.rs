@@ -70,6 +70,7 @@ mod tests {
 
     use super::*;
 
+    /// F-others-9
     #[test]
     fn memory_is_what_the_kernel_says_is_available() {
         assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   2048 kB\n"), Some(2 << 20));
@@ -79,6 +80,7 @@ mod tests {
         assert!(why.contains("restore.min_free_memory"), "{why}");
     }
 
+    /// F-others-9
     #[test]
     fn a_spent_quota_holds_until_it_resets() {
         let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();

@@ -8,16 +8,20 @@ use agents::SessionId;
 use doctor::{Clinic, Surroundings, Target, TargetError};
 use jiff::tz::TimeZone;
 use mux::Listing;
-use settle::{Account, Desktop, Settler};
+use settle::{Account, Desktop, Settler, Snapper};
 use state::config::Config;
 use state::refuge::Refuge;
 use state::seal::Key;
+use state::snapshots::Shelf;
 
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 
 /// A server answers within milliseconds; one that does not is not waited for.
 pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(2);
+
+/// The newest one is what a recovery reads; a few more are for people who look back some turns.
+const KEPT_SNAPSHOTS: usize = 12;
 
 /// Everything a command needs.
 pub(crate) struct Context {
@@ -89,6 +93,17 @@ impl Context {
     pub(crate) fn configured(&self, path: &Path) -> PathBuf {
         let folder = self.around.config.parent().unwrap_or(Path::new("/"));
         folder.join(self.around.expand(path))
+    }
+
+    /// What takes snapshots of agents' panes; nothing where that is turned off.
+    pub(crate) fn snapper(&self) -> Option<Snapper> {
+        let chosen = &self.config.recovery;
+        let folder = match chosen.snapshot_dir.as_str() {
+            "" => self.clinic.state.snapshots(),
+            given => self.around.expand(Path::new(given)),
+        };
+        let shelf = Shelf { folder, keep: KEPT_SNAPSHOTS, keep_for: self.config.restore.keep_map };
+        chosen.enabled.then_some(Snapper { shelf, lines: chosen.max_context_lines })
     }
 
     /// A variable that names a place; an empty one counts as unset.

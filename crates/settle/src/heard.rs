@@ -151,6 +151,7 @@ mod tests {
         Link { pid, start: u64::from(pid), tty: 34816, comm: "x".to_owned(), argv, cut: false }
     }
 
+    /// F-resume-17
     #[test]
     fn wiped_arguments_are_unknown() {
         let check = |argv: &[&str], expect: bool| {

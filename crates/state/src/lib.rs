@@ -14,6 +14,7 @@ pub mod record;
 pub mod refuge;
 pub mod saves;
 pub mod seal;
+pub mod snapshots;
 pub mod spool;
 
 pub use dir::{StateDir, StateDirError};

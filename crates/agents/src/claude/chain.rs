@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(tty_name(0x401).as_deref(), Some("/dev/tty1"));
     }
 
+    /// F-resume-17
     #[test]
     fn knows_an_agent_by_its_arguments() {
         let check = |argv: &[&str], expect| {

@@ -24,6 +24,7 @@ fn of(version: &str, name: &str) -> Option<Composer> {
 
 const VERSIONS: [&str; 3] = ["2.1.31", "2.1.100", "2.1.325"];
 
+/// F-inject-3, F-inject-4
 #[test]
 fn every_real_composer_is_what_it_is() {
     for (version, name, screen) in SCREENS {
@@ -62,6 +63,7 @@ fn questions_are_known_without_their_colours() {
     }
 }
 
+/// F-inject-4
 #[test]
 fn a_text_is_known_again_however_it_is_shown() {
     let long = "a long draft of mine that goes over several lines in so narrow a pane, and then some more words to fill \

@@ -135,6 +135,7 @@ pub(super) fn is_secret(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// F-resume-13
     #[test]
     fn settings_stay_children_go_and_secrets_leave_their_name() {
         let all = [

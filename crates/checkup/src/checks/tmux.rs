@@ -176,6 +176,7 @@ mod tests {
         assert_eq!(ids(check, &facts), ["tmux-too-old"]);
     }
 
+    /// F-tmux-23
     #[test]
     fn servers_that_are_silent_leave_or_restore_too() {
         let mut facts = well();

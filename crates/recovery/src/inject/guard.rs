@@ -240,6 +240,7 @@ mod tests {
         refused(|_, sight| sight.server.started = 100, &Refusal::AnotherServer);
     }
 
+    /// F-inject-5
     #[test]
     fn a_turn_is_not_disturbed_unasked() {
         refused(|place, _| place.busy = true, &Refusal::Busy);

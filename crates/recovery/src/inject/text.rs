@@ -128,7 +128,7 @@ mod tests {
         prompt("  indented\n\n", "  indented");
     }
 
-    /// F-tmux-9
+    /// F-tmux-7
     #[test]
     fn nothing_ends_the_paste_early() {
         prompt("a\u{1b}[201~b", "ab");
@@ -138,6 +138,7 @@ mod tests {
         assert_eq!(piece("\u{1b}[201~\r\n \n"), Err(TextError::Empty));
     }
 
+    /// F-inject-1, F-inject-2
     #[test]
     fn nothing_is_run_completed_or_broken_off() {
         prompt("!touch x", " !touch x");
@@ -148,6 +149,7 @@ mod tests {
         prompt("mail a@b.c now", "mail a@b.c now");
     }
 
+    /// F-tmux-5, F-tmux-9
     #[test]
     fn commands_are_typed_and_have_one_line() {
         for words in ["/help", "/rename my talk", "/rekindle:status", "/mcp__x"] {

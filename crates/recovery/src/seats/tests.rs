@@ -75,6 +75,7 @@ fn without_a_server_everything_is_made() {
     assert_eq!(found["%0"], Seat::New);
 }
 
+/// F-tmux-1
 #[test]
 fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/b", "")], &[]);

@@ -70,6 +70,7 @@ pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> 
         settled = settled.and(more);
     }
     let vaulted = mirror(context, &settler, &settled.turned)?;
+    settled.troubles.extend(snapshot(context, &settled, &settled.turned));
     settler.prepare(&settled, Timestamp::now())?;
     settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
     if context.config.state.git {
@@ -136,8 +137,12 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
         if !again.is_empty() {
             settle::wait_for_rest(&settled.records, &again);
         }
-        if let Err(failure) = mirror(&context, &settler, &looked_again.union(&again).cloned().collect()) {
+        let turned = looked_again.union(&again).cloned().collect();
+        if let Err(failure) = mirror(&context, &settler, &turned) {
             log(failure.message());
+        }
+        for trouble in snapshot(&context, &settled, &turned) {
+            log(&trouble);
         }
         if context.config.state.git
             && let Err(error) = settler.commit_state(&commit_words(&settled))
@@ -154,6 +159,13 @@ fn commit_words(settled: &Settled) -> String {
     let names: Vec<&str> = settled.touched.iter().map(|id| id.short()).take(5).collect();
     let more = if settled.touched.len() > names.len() { ", …" } else { "" };
     format!("settle {}{more}", names.join(", "))
+}
+
+/// Keeps what the panes of conversations whose turn ended show; what went wrong.
+fn snapshot(context: &Context, settled: &Settled, turned: &BTreeSet<SessionId>) -> Vec<String> {
+    let Some(snapper) = context.snapper().filter(|_| !turned.is_empty()) else { return Vec::new() };
+    let nonce = uuid::Uuid::new_v4().to_string();
+    snapper.snapshot(settled, turned, Timestamp::now(), &nonce).troubles
 }
 
 /// Brings the vault up to date for conversations whose turn ended; whether it did.

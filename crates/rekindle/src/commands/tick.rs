@@ -1,4 +1,4 @@
-use ::settle::Vaulted;
+use ::settle::{Settled, Snapped, Vaulted};
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use saves::Followed;
@@ -85,14 +85,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     tick(&context, args)
 }
 
-/// One after another, each whatever became of the one before. Snapshots of agents' panes belong between settling and
-/// saving, so that a save can name them; recovering by itself belongs behind everything, when all of it is on disk.
+/// One after another, each whatever became of the one before. Recovering by itself belongs behind everything, when all of
+/// it is on disk.
 fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let state = &context.clinic.state;
     let mut last = LastTick::read(state);
     let mut failures = Vec::new();
     let settled = noted(settle::settle_all(context), &mut failures);
     for trouble in settled.iter().flat_map(|(settled, _)| &settled.troubles) {
+        say(&format!("rekindle: {trouble}"));
+    }
+    let snapped = settled.as_ref().and_then(|(settled, _)| snapshot(context, settled));
+    for trouble in snapped.iter().flat_map(|snapped| &snapped.troubles) {
         say(&format!("rekindle: {trouble}"));
     }
     let after = context.config.save.interval.mul_f64(EARLY);
@@ -121,7 +125,8 @@ fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut out = Out::new();
     if args.json {
         let events = settled.as_ref().map(|(settled, _)| settled.events);
-        out.json(json!({"skipped": null, "events": events, "save": saved_json(followed.as_ref()),
+        out.json(json!({"skipped": null, "events": events,
+            "snapshots": snapped.map(|snapped| snapped.taken.len()), "save": saved_json(followed.as_ref()),
             "mirrored": mirrored, "pruned": prunes, "failures": last.failures}));
     }
     out.finish_as(exit)
@@ -129,6 +134,14 @@ fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
 
 /// Settling, saving, mirroring.
 const STEPS: usize = 3;
+
+/// Keeps what agents' panes show, where the newest snapshot is old enough; nothing where that is turned off.
+fn snapshot(context: &Context, settled: &Settled) -> Option<Snapped> {
+    let interval = context.config.recovery.snapshot_interval;
+    let snapper = context.snapper().filter(|_| !interval.is_zero())?;
+    let nonce = uuid::Uuid::new_v4().to_string();
+    Some(snapper.snapshot_due(settled, interval.mul_f64(EARLY), Timestamp::now(), &nonce))
+}
 
 fn noted<T>(done: Result<T, Failure>, failures: &mut Vec<Failure>) -> Option<T> {
     done.map_err(|failure| failures.push(failure)).ok()

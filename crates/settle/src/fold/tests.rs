@@ -6,6 +6,7 @@ fn state(record: &SessionRecord) -> (Status, Option<&str>, Option<u32>) {
     (record.status, record.reason.as_deref(), record.run().map(|run| run.pid))
 }
 
+/// F-resume-18
 #[test]
 fn ends_are_told_apart_by_their_reason() {
     let check = |reason: &str, status: Status, kept: Option<&str>| {
@@ -220,6 +221,7 @@ fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
     assert!(record.evidence.iter().any(|evidence| evidence.source == "hook"));
 }
 
+/// F-resume-17
 #[test]
 fn a_known_process_is_known_again_whatever_it_is_called() {
     let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);

@@ -123,6 +123,7 @@ fn whoever_forks_a_conversation_leaves_it_to_the_agent_that_is_in_it() {
     assert!(follow(&mut records, &here()).is_empty(), "told once");
 }
 
+/// F-resume-9
 #[test]
 fn the_same_process_id_of_another_boot_is_another_process() {
     let (mut old, new) = (spoken("a", &[start(agent(5, 0), 1)]), spoken("b", &[start(agent(5, 0), 9)]));

@@ -28,6 +28,7 @@ fn pane_gone(world: &mut World) {
 const CRASHED: Status = Status::Crashed;
 const ENDED: Status = Status::EndedCleanly;
 
+/// F-resume-9, F-others-10
 #[test]
 fn what_cannot_be_asked_decides_nothing() {
     check(|_, world| *world = crate::bench::world(&[(5, 0)], server(&[0])), false, None);
@@ -42,6 +43,7 @@ fn what_cannot_be_asked_decides_nothing() {
     check(elsewhere, false, None);
 }
 
+/// F-resume-19, F-tmux-18
 #[test]
 fn deaths_are_told_apart() {
     check(|_, _| {}, false, Some((CRASHED, "process_died")));

@@ -170,6 +170,7 @@ fn an_agent_that_only_the_registry_knows() {
     assert_eq!(agent.version.map(|fact| fact.value), Some("2.1.325".to_owned()));
 }
 
+/// F-resume-20
 #[test]
 fn an_entry_that_stayed_behind_is_a_crash() {
     let mut world = world(&[], vec![]);
@@ -204,6 +205,7 @@ fn a_process_that_nothing_names_by_what_it_shows() {
     check(&["a title"], None, None, None, &[]);
 }
 
+/// F-others-4
 #[test]
 fn the_newest_conversation_is_no_guess_where_another_agent_is_in_it() {
     let panes = vec![pane("%0", 0, None), pane("%1", 1, None)];
@@ -232,6 +234,7 @@ fn a_crashed_one_that_was_resumed_without_hooks_runs_again() {
     assert_eq!(Outlook::of(&nobody, None), Outlook::Resumed);
 }
 
+/// F-tmux-19
 #[test]
 fn a_dead_one_that_nobody_has_judged_yet() {
     let gone = only(view_with(&[record(A, 7)], &world(&[], vec![pane("%0", 0, None)]), None));

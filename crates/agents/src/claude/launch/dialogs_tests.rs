@@ -18,6 +18,7 @@ fn screen(version: &str, name: &str) -> &'static str {
     SCREENS.iter().find(|(v, n, _)| (*v, *n) == (version, name)).unwrap().2
 }
 
+/// F-resume-14
 #[test]
 fn every_real_screen_is_what_it_is() {
     for (version, name, text) in SCREENS {
@@ -35,6 +36,7 @@ fn every_real_screen_is_what_it_is() {
     }
 }
 
+/// F-resume-14
 #[test]
 fn only_the_question_how_to_resume_is_answered_and_by_its_text() {
     for (version, name, text) in SCREENS {

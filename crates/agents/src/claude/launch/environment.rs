@@ -85,6 +85,7 @@ mod tests {
         start.set.iter().map(|(name, _)| name.as_str()).collect()
     }
 
+    /// F-others-7
     #[test]
     fn settings_are_set_children_go_and_secrets_are_told() {
         let start = start_environment(RECORD, Some(Path::new("/run/t/other")), "new", |_| false);
