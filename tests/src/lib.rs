@@ -11,6 +11,7 @@ pub mod agent;
 pub mod api;
 pub mod base;
 pub mod believed;
+pub mod bodies;
 pub mod cases;
 pub mod chaos;
 pub mod conversation;

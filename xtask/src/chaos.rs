@@ -69,7 +69,7 @@ fn tell(record: &Record, panes: &RangeInclusive<usize>) {
         record.seed,
         record.agent,
         record.panes,
-        record.fates.len(),
+        record.agents,
         record.took.as_secs_f64(),
         faults.join(", ")
     );

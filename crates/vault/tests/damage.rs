@@ -139,7 +139,7 @@ fn names_that_a_power_cut_tore_cost_nothing() {
     let name = |world: &World| world.key(ID).to_string();
     let torn: [fn(&str) -> Vec<u8>; 5] = [
         |name| format!("{}\0\0\0\0\0\n", &name[..name.len() - 6]).into_bytes(),
-        |name| name[..name.len() - 6].as_bytes().to_vec(),
+        |name| name.as_bytes()[..name.len() - 6].to_vec(),
         |name| [&name.as_bytes()[..9], &[0_u8; 40]].concat(),
         |name| [name.as_bytes(), b"\n\xff\xfe\n"].concat(),
         |_| vec![0; 57],

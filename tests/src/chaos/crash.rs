@@ -37,11 +37,11 @@ impl Stage {
         self.look();
         let bodies = self.lab.home.bodies();
         self.log.say(&format!("kill -9 of {} processes", bodies.len()));
-        bodies.iter().for_each(super::bodies::Body::kill);
+        bodies.iter().for_each(crate::bodies::Body::kill);
         // What was just being started was not in the list.
         let gone = || {
             let left = self.lab.home.bodies();
-            left.iter().for_each(super::bodies::Body::kill);
+            left.iter().for_each(crate::bodies::Body::kill);
             left.is_empty()
         };
         if !wait_until(DYING, gone) {

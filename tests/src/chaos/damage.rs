@@ -106,17 +106,19 @@ impl Stage {
         Ok(())
     }
 
-    /// Cuts the newest files of the state, or fills them with NULs. The vault's copies of conversations whose transcripts are
-    /// hit in the same round are spared: with both gone there is nothing left to judge.
+    /// Cuts the newest files of the state, or fills them with NULs. The first save is older than any of them; the vault's copies
+    /// of conversations whose transcripts are hit in the same round are spared: with both gone nothing is left to judge.
     pub(super) fn cut_power(&mut self, random: &mut Random) -> Result<()> {
         let state = self.lab.home.state();
+        let first = self.saves.first().map(|saved| saved.id.clone()).unwrap_or_default();
         let mut files: Vec<(SystemTime, PathBuf)> = crate::tree::look(&state)?
             .into_keys()
             .filter_map(|path| {
                 let meta = fs::symlink_metadata(&path).ok()?;
-                let spared = self.spared.iter().any(|session| {
-                    path.starts_with(state.join("vault")) && path.to_string_lossy().contains(session.as_str())
-                });
+                let name = path.to_string_lossy();
+                let only_copy =
+                    |session: &String| name.contains("/vault/") && name.contains(session.as_str());
+                let spared = name.contains(&first) || self.spared.iter().any(only_copy);
                 (meta.is_file() && meta.len() > 0 && !spared).then_some((meta.modified().ok()?, path))
             })
             .collect();

@@ -7,11 +7,11 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::bodies::is_above;
 use super::ledger::{Held, Talker};
 use super::saving::Saved;
 use super::shape::{PaneShape, Place, differences};
 use super::stage::Stage;
+use crate::bodies::is_above;
 
 /// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,6 @@
 //! A round is drawn from its seed: a scene of panes and agents, and the faults that hit it. In the end each agent is asked
 //! through its pane, and what it sends to the API is counted.
 
-mod bodies;
 mod bring_back;
 mod build;
 mod crash;

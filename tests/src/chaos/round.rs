@@ -23,6 +23,8 @@ pub struct Record {
     pub seed: u64,
     /// How many panes it had.
     pub panes: usize,
+    /// How many agents.
+    pub agents: usize,
     /// What went wrong.
     pub faults: BTreeSet<Fault>,
     /// What became of each agent.
@@ -53,6 +55,7 @@ pub(super) fn run(version: &str, seed: u64, plan: &Plan) -> Record {
         agent: version.to_owned(),
         seed,
         panes: scene.panes().count(),
+        agents: scene.panes().filter(|pane| pane.agent.is_some()).count(),
         faults,
         fates: Vec::new(),
         troubles: Vec::new(),
@@ -150,7 +153,7 @@ fn work(stage: &mut Stage, faults: &BTreeSet<Fault>, seed: u64) -> Result<()> {
             stage.save()?;
         }
     }
-    if has(Fault::SaveTorn) {
+    if has(Fault::SaveTorn) || has(Fault::PowerCut) {
         stage.save()?;
     }
     if has(Fault::SaveOnFullDisk) {

@@ -108,9 +108,11 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
         }
     };
     loop {
-        let settled = match settler.settle_again(Timestamp::now(), Duration::ZERO, &again) {
+        // Who holds the lock looks again before it ends, but does not know which transcripts had no end yet: a second look
+        // at those is worth waiting for.
+        let patience = if again.is_empty() { Duration::ZERO } else { PATIENCE };
+        let settled = match settler.settle_again(Timestamp::now(), patience, &again) {
             Ok(settled) => settled,
-            // Who holds the lock looks again before it ends.
             Err(settle::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
             Err(error) => {
                 let failure = Failure::from(error);

@@ -9,30 +9,30 @@ use crate::home::Home;
 
 /// A process of a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Body {
+pub struct Body {
     /// Its id.
-    pub(super) pid: u32,
+    pub pid: u32,
     /// Its parent's.
-    pub(super) parent: u32,
+    pub parent: u32,
     /// Its program.
-    pub(super) program: String,
+    pub program: String,
     /// Its arguments, as far as it left them.
-    pub(super) arguments: Vec<String>,
+    pub arguments: Vec<String>,
 }
 
 impl Body {
     /// Whether it is an agent: a native program of the cache, or Node.
-    pub(super) fn is_agent(&self) -> bool {
+    pub fn is_agent(&self) -> bool {
         self.program.ends_with("/claude") || self.program.ends_with("/node")
     }
 
     /// Whether it is the program under test.
-    pub(super) fn is_rekindle(&self) -> bool {
+    pub fn is_rekindle(&self) -> bool {
         Path::new(&self.program) == crate::program().canonicalize().unwrap_or_default()
     }
 
     /// Ends it without a word; gone already is fine.
-    pub(super) fn kill(&self) {
+    pub fn kill(&self) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -41,12 +41,12 @@ impl Body {
 
 impl Home {
     /// Every live process that was started in this home.
-    pub(super) fn bodies(&self) -> Vec<Body> {
+    pub fn bodies(&self) -> Vec<Body> {
         Home::bodies_of(&self.state())
     }
 
     /// The same, by the state directory alone.
-    pub(super) fn bodies_of(state: &Path) -> Vec<Body> {
+    pub fn bodies_of(state: &Path) -> Vec<Body> {
         let mark = format!("REKINDLE_STATE_DIR={}", state.display()).into_bytes();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -54,7 +54,7 @@ impl Home {
     }
 
     /// Every agent of this home that no other agent started.
-    pub(super) fn agents(&self) -> Vec<Body> {
+    pub fn agents(&self) -> Vec<Body> {
         let bodies = self.bodies();
         let agents: Vec<Body> = bodies.iter().filter(|body| body.is_agent()).cloned().collect();
         let below = |body: &Body| agents.iter().any(|other| is_above(&bodies, other.pid, body.pid));
@@ -82,7 +82,7 @@ fn body(pid: u32, mark: &[u8]) -> Option<Body> {
 }
 
 /// Whether a process stands above another one.
-pub(super) fn is_above(bodies: &[Body], above: u32, below: u32) -> bool {
+pub fn is_above(bodies: &[Body], above: u32, below: u32) -> bool {
     let mut at = below;
     while let Some(body) = bodies.iter().find(|body| body.pid == at) {
         if body.parent == above {
