@@ -31,6 +31,11 @@ impl Body {
         Path::new(&self.program) == crate::program().canonicalize().unwrap_or_default()
     }
 
+    /// Whether it is this process or below it.
+    pub fn is_in(&self, bodies: &[Body], pid: u32) -> bool {
+        self.pid == pid || is_above(bodies, pid, self.pid)
+    }
+
     /// Ends it without a word; gone already is fine.
     pub fn kill(&self) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
@@ -82,7 +87,7 @@ fn body(pid: u32, mark: &[u8]) -> Option<Body> {
 }
 
 /// Whether a process stands above another one.
-pub fn is_above(bodies: &[Body], above: u32, below: u32) -> bool {
+fn is_above(bodies: &[Body], above: u32, below: u32) -> bool {
     let mut at = below;
     while let Some(body) = bodies.iter().find(|body| body.pid == at) {
         if body.parent == above {

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::random::Random;
-use super::saving::Saved;
 use super::stage::Stage;
 use super::trace::kill_at;
 use crate::process::{self, Finished};
@@ -80,9 +79,8 @@ impl Stage {
         all.into_iter().try_for_each(|done| self.note_restore(&done?))
     }
 
-    /// Saves again and again while a restore runs; what is current afterwards must hold as much as what was before.
+    /// Saves again and again while a restore runs.
     pub(super) fn restore_with_saves(&mut self) -> Result<()> {
-        let good = self.current()?;
         let done = std::thread::scope(|scope| {
             let stage = &*self;
             let restore = scope.spawn(|| process::run(&mut stage.restore_command(), DEADLINE));
@@ -94,14 +92,7 @@ impl Stage {
             self.log.say(&format!("saves meanwhile, by their exit code: {saves:?}"));
             restore.join().map_err(|_| anyhow::anyhow!("the restore's thread died"))?
         })?;
-        self.note_restore(&done)?;
-        let listed = self.lab.home.rekindle_json(&["saves"])?;
-        let current = listed["current"].as_str().unwrap_or_default();
-        if current != good.id {
-            self.log.say(&format!("{current} is current now"));
-            self.saves.push(Saved { id: current.to_owned(), ..good });
-        }
-        Ok(())
+        self.note_restore(&done)
     }
 
     /// Kills a few settles half way, as they fold in what the crash left.

@@ -67,7 +67,7 @@ impl Stage {
             let talker = self.seated(seat)?;
             self.talkers.push(talker);
         }
-        Ok(())
+        self.observe()
     }
 
     fn script_window(
@@ -160,7 +160,14 @@ impl Stage {
         });
         let shown = || format!("{} is in no transcript: {}", agent.word, self.lab.screen(&pane));
         let transcript = found.with_context(shown)?;
-        let mut talker = Talker { word: agent.word, session: stem(&transcript), transcript, pane, exchanges };
+        let mut talker = Talker {
+            word: agent.word,
+            session: stem(&transcript),
+            transcript,
+            pane,
+            typed: agent.typed,
+            exchanges,
+        };
         let in_pane = talker.pane.clone();
         let bound = |record: &Value| {
             let idle = record["activity"]["state"] == "idle" && record["status"] == "active";

@@ -73,18 +73,27 @@ impl Stage {
         self.lab.home.script("claude", &format!("exec {} \"$@\"", agent.shell_words()))
     }
 
-    /// Kills a few agents where they are.
+    /// Kills a few agents where they are, one after another.
     pub(super) fn kill_agents(&mut self, random: &mut Random) -> Result<()> {
         self.look();
-        let agents = self.lab.home.agents();
-        let many = random.between(1..=agents.len().max(1));
-        for agent in agents.iter().take(many) {
-            self.log.say(&format!("kill -9 of agent {}", agent.pid));
+        let many = random.between(1..=self.talkers.len().saturating_sub(1).max(1));
+        for at in 0..many {
+            let (pane, typed) = (self.talkers[at].pane.clone(), self.talkers[at].typed);
+            let before = self.lab.shape()?;
+            let shown = before.iter().find(|shown| shown.id == pane).context("a talker has no pane")?;
+            let (bodies, agents) = (self.lab.home.bodies(), self.lab.home.agents());
+            let agent =
+                agents.iter().find(|agent| agent.is_in(&bodies, shown.pid)).context("no agent in it")?;
+            self.log.say(&format!("kill -9 of {}, {}", self.talkers[at].word, agent.pid));
             agent.kill();
-        }
-        let gone = || self.lab.home.agents().len() + many <= agents.len();
-        if !wait_until(DYING, gone) {
-            bail!("killed agents live: {:?}", self.lab.home.agents());
+            let gone = || {
+                let lives = self.lab.home.agents().contains(agent);
+                !lives && (typed || self.lab.shape().is_ok_and(|shape| shape.len() < before.len()))
+            };
+            if !wait_until(DYING, gone) {
+                bail!("a killed agent lives: {agent:?}");
+            }
+            self.observe()?;
         }
         Ok(())
     }

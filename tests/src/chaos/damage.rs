@@ -98,7 +98,7 @@ impl Stage {
 
     /// Tears the newest save, or the word which one is current.
     pub(super) fn tear_save(&mut self, random: &mut Random) -> Result<()> {
-        let newest = self.saves.last().context("no save")?.id.clone();
+        let newest = self.current_id()?;
         let folder = self.lab.home.state().join("saves");
         let name = if random.chance(25) { "current".to_owned() } else { format!("{newest}.json") };
         let how = tear(&folder.join(name), 0, random)?;
@@ -110,7 +110,7 @@ impl Stage {
     /// of conversations whose transcripts are hit in the same round are spared: with both gone nothing is left to judge.
     pub(super) fn cut_power(&mut self, random: &mut Random) -> Result<()> {
         let state = self.lab.home.state();
-        let first = self.saves.first().map(|saved| saved.id.clone()).unwrap_or_default();
+        let first = self.saves.first().cloned().unwrap_or_default();
         let mut files: Vec<(SystemTime, PathBuf)> = crate::tree::look(&state)?
             .into_keys()
             .filter_map(|path| {

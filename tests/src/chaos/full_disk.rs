@@ -25,11 +25,9 @@ impl Stage {
 
     /// A save on a full disk: whatever it says, what was current is current, or a whole one is.
     pub(super) fn save_on_full_disk(&mut self, random: &mut Random) -> Result<()> {
-        let shape = self.lab.shape()?;
         let save = self.lab.home.rekindle_command(&["save", "--json"]);
         let done = process::run(&mut self.on_full_disk(&save, random), DEADLINE)?;
         self.log.say(&format!("save on a full disk: {:?} {}", done.code(), done.words()));
-        self.remember_new(&shape)?;
         self.current()?;
         Ok(())
     }

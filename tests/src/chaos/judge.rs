@@ -8,10 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::ledger::{Held, Talker};
-use super::saving::Saved;
+use super::saving::Moment;
 use super::shape::{PaneShape, Place, differences};
 use super::stage::Stage;
-use crate::bodies::is_above;
 
 /// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,8 +21,12 @@ pub enum Fate {
     Repaired,
     /// After it was put back from the vault.
     PutBack,
+    /// A fresh agent that was told what is known, since nothing is left to resume.
+    Fresh,
     /// It was not resumed, and that was explained.
     Refused(String),
+    /// It had died before what was saved last: to be recovered, not restored.
+    Left,
     /// None of these.
     Wrong,
 }
@@ -41,7 +44,7 @@ pub enum Trouble {
 
 impl Stage {
     /// Judges what is there now against a save.
-    pub(super) fn judge(&mut self, saved: &Saved) -> Result<(Vec<Fate>, Vec<Trouble>)> {
+    pub(super) fn judge(&mut self, saved: &Moment) -> Result<(Vec<Fate>, Vec<Trouble>)> {
         let shape = self.lab.shape()?;
         let mut troubles: Vec<Trouble> =
             differences(&saved.shape, &shape).into_iter().map(Trouble::Wrong).collect();
@@ -76,6 +79,11 @@ impl Stage {
         }
         troubles.extend(self.submitted_twice());
         troubles.extend(self.ran());
+        for (talker, place) in self.talkers.iter_mut().zip(&saved.places) {
+            let pane = shape.iter().find(|pane| Some(&pane.place) == place.as_ref());
+            talker.pane = pane.map(|pane| pane.id.clone()).unwrap_or_default();
+        }
+        self.observe()?;
         for trouble in &troubles {
             self.log.say(&format!("{trouble:?}"));
         }
@@ -83,13 +91,12 @@ impl Stage {
     }
 
     /// Whose agent lives in the pane where it was saved.
-    fn seats(&self, saved: &Saved, shape: &[PaneShape]) -> Vec<Option<Seat>> {
+    fn seats(&self, saved: &Moment, shape: &[PaneShape]) -> Vec<Option<Seat>> {
         let bodies = self.lab.home.bodies();
         let agents = self.lab.home.agents();
         let seat = |place: &Option<Place>| {
             let pane = shape.iter().find(|pane| Some(&pane.place) == place.as_ref())?;
-            let inside = |pid: u32| pid == pane.pid || is_above(&bodies, pane.pid, pid);
-            let agent = agents.iter().find(|agent| inside(agent.pid))?;
+            let agent = agents.iter().find(|agent| agent.is_in(&bodies, pane.pid))?;
             Some(Seat { pane: pane.id.clone(), pid: agent.pid })
         };
         saved.places.iter().map(seat).collect()
@@ -132,6 +139,7 @@ impl Stage {
         let said = |word: &str| told.iter().any(|(outcome, _)| outcome == word);
         let fate = match () {
             () if !troubles.is_empty() => Fate::Wrong,
+            () if said("fresh_with_context") => Fate::Fresh,
             () if said("vault_resumed") => Fate::PutBack,
             () if said("repaired_resumed") => Fate::Repaired,
             () => Fate::Resumed,
@@ -142,13 +150,13 @@ impl Stage {
     /// An agent that does not live must have been refused for a reason, and the round must know that there is one.
     fn unheard(&self, talker: &Talker, saved: bool) -> (Fate, Vec<Trouble>) {
         let told = self.told(&talker.session);
-        let last = told.first();
-        let excused = self.excuses.contains(&talker.session) || !saved;
-        match last {
-            Some((outcome, reason)) if excused && !reason.is_empty() => {
+        if !saved && self.lab.record(&talker.session).is_some_and(|record| record["status"] == "crashed") {
+            return (Fate::Left, Vec::new());
+        }
+        match told.first() {
+            Some((outcome, reason)) if self.excuses.contains(&talker.session) && !reason.is_empty() => {
                 (Fate::Refused(format!("{}: {reason}", outcome.replace('_', " "))), Vec::new())
             }
-            None if !saved => (Fate::Refused("not in the save".to_owned()), Vec::new()),
             _ => {
                 let why = format!("{} has no agent in its pane, and needs one: {told:?}", talker.word);
                 (Fate::Wrong, vec![Trouble::Wrong(why)])

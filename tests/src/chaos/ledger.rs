@@ -16,8 +16,10 @@ pub(super) struct Talker {
     pub(super) session: String,
     /// Its transcript.
     pub(super) transcript: PathBuf,
-    /// Its pane on the first server.
+    /// Its pane on the server of now.
     pub(super) pane: String,
+    /// Whether it was typed into a shell, which outlives it; else its pane goes with it.
+    pub(super) typed: bool,
     /// Its exchanges, the oldest first.
     pub(super) exchanges: Vec<Exchange>,
 }

@@ -21,6 +21,7 @@ impl Stage {
             };
             let done = self.lab.tmux(&words)?;
             self.log.say(&format!("{words:?} {}", done.words()));
+            self.observe()?;
         }
         Ok(())
     }

@@ -114,10 +114,11 @@ fn play(stage: &mut Stage, record: &mut Record) -> Result<()> {
     bring_back(stage, &faults, record.seed)?;
     (record.fates, record.troubles) = stage.judge(&saved)?;
     if has(Fault::Again) && record.troubles.is_empty() {
-        let saved = stage.current()?;
+        // Whatever save is current by now, it must bring back what is there.
+        let there = stage.moments.last().cloned().unwrap_or_default();
         stage.kill_server(&mut random(Fault::Again))?;
         stage.restore()?;
-        (_, record.troubles) = stage.judge(&saved)?;
+        (_, record.troubles) = stage.judge(&there)?;
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
-//! Saves of a round: what tmux showed when each was taken.
+//! Saves of a round, and what tmux showed when each was taken.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -8,14 +10,12 @@ use super::shape::{PaneShape, Place};
 use super::stage::Stage;
 use super::trace::kill_at;
 
-/// A save, and what it should hold.
-#[derive(Debug, Clone)]
-pub(super) struct Saved {
-    /// Its id.
-    pub(super) id: String,
-    /// tmux at that moment.
+/// What tmux showed at one moment, and where each talker was.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Moment {
+    /// Every pane.
     pub(super) shape: Vec<PaneShape>,
-    /// Where each talker was.
+    /// The talkers' panes, as far as their agents lived.
     pub(super) places: Vec<Option<Place>>,
 }
 
@@ -23,9 +23,23 @@ pub(super) struct Saved {
 const TYPICAL_CALLS: usize = 60;
 
 impl Stage {
-    /// Saves, which must work, and remembers what was there.
-    pub(super) fn save(&mut self) -> Result<()> {
+    /// Looks at tmux and remembers it: a save that somebody makes holds one of the moments that were seen.
+    pub(super) fn observe(&mut self) -> Result<()> {
         let shape = self.lab.shape()?;
+        let agents = self.lab.home.agents();
+        let bodies = self.lab.home.bodies();
+        let place = |pane: &str| {
+            let shown = shape.iter().find(|shown| shown.id == pane)?;
+            let lives = agents.iter().any(|agent| agent.is_in(&bodies, shown.pid));
+            lives.then(|| shown.place.clone())
+        };
+        let places = self.talkers.iter().map(|talker| place(&talker.pane)).collect();
+        self.moments.push(Moment { shape, places });
+        Ok(())
+    }
+
+    /// Saves, which must work.
+    pub(super) fn save(&mut self) -> Result<()> {
         let said = self.lab.home.rekindle_json(&["save"])?;
         self.log.say(&format!("saved {said}"));
         if said["current"] != true {
@@ -35,7 +49,7 @@ impl Stage {
         if said["counts"]["agents"] != living {
             bail!("{living} agents live, and a save has {said}");
         }
-        self.remember(said["save"].as_str().unwrap_or_default(), shape);
+        self.saves.push(said["save"].as_str().unwrap_or_default().to_owned());
         Ok(())
     }
 
@@ -43,7 +57,6 @@ impl Stage {
     pub(super) fn save_killed(&mut self, random: &mut Random) -> Result<()> {
         let mut calls = TYPICAL_CALLS;
         for _ in 0..random.between(1..=3) {
-            let shape = self.lab.shape()?;
             let nth = random.between(1..=calls);
             let watched = kill_at(&mut self.lab.home.rekindle_command(&["save", "--json"]), nth as u64)?;
             self.log.say(&format!(
@@ -54,36 +67,60 @@ impl Stage {
             if watched.done.status.is_some() {
                 calls = usize::try_from(watched.calls)?;
             }
-            self.remember_new(&shape)?;
             self.current()?;
         }
         Ok(())
     }
 
-    /// Notes the saves that nobody has noted yet.
-    pub(super) fn remember_new(&mut self, shape: &[PaneShape]) -> Result<()> {
+    /// The save that is current, by the program's own word.
+    pub(super) fn current_id(&self) -> Result<String> {
         let listed = self.lab.home.rekindle_json(&["saves"])?;
-        let ids = listed["saves"].as_array().into_iter().flatten().filter_map(|save| save["save"].as_str());
-        for id in ids {
-            if self.saves.iter().all(|saved| saved.id != id) {
-                self.remember(id, shape.to_vec());
+        let id = listed["current"].as_str().with_context(|| format!("no save is current: {listed}"))?;
+        Ok(id.to_owned())
+    }
+
+    /// What a restore would bring back now: the moment that the current save holds, by the program's own word.
+    pub(super) fn current(&self) -> Result<Moment> {
+        let id = self.current_id()?;
+        let shown = self.lab.home.rekindle_json(&["saves", "show", &id])?;
+        let (panes, agents) = held(&shown["save"]);
+        let holds = |moment: &&Moment| {
+            let seen: BTreeSet<(Place, String)> =
+                moment.shape.iter().map(|pane| (pane.place.clone(), pane.id.clone())).collect();
+            seen == panes && moment.places.iter().flatten().count() == agents
+        };
+        let moment = self.moments.iter().rev().find(holds);
+        let moment = moment.with_context(|| {
+            let last = self.moments.last().map(|moment| (moment.shape.len(), moment.places.clone()));
+            format!("{id} holds what never was: {agents} agents in {panes:?}; last seen: {last:?}")
+        })?;
+        self.log.say(&format!("current is {id}, {} panes, {agents} agents", moment.shape.len()));
+        Ok(moment.clone())
+    }
+}
+
+/// The panes that a save holds with their places, and how many agents.
+fn held(save: &Value) -> (BTreeSet<(Place, String)>, usize) {
+    let mut panes = BTreeSet::new();
+    let mut agents = 0;
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let number =
+        |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for server in list(&save["servers"]) {
+        agents += list(&server["agents"]).len();
+        let windows = list(&server["tmux"]["windows"]);
+        for session in list(&server["tmux"]["sessions"]) {
+            for link in list(&session["windows"]) {
+                let Some(window) = windows.iter().find(|window| window["id"] == link["window"]) else {
+                    continue;
+                };
+                for pane in list(&window["panes"]) {
+                    let place = (text(&session["name"]), number(&link["index"]), number(&pane["index"]));
+                    panes.insert((place, text(&pane["id"])));
+                }
             }
         }
-        Ok(())
     }
-
-    /// Notes what a save should hold.
-    pub(super) fn remember(&mut self, id: &str, shape: Vec<PaneShape>) {
-        let place = |pane: &str| shape.iter().find(|shown| shown.id == pane).map(|shown| shown.place.clone());
-        let places = self.talkers.iter().map(|talker| place(&talker.pane)).collect();
-        self.saves.push(Saved { id: id.to_owned(), shape, places });
-    }
-
-    /// The save that a restore takes now, by the program's own word.
-    pub(super) fn current(&self) -> Result<Saved> {
-        let listed: Value = self.lab.home.rekindle_json(&["saves"])?;
-        let current = listed["current"].as_str().unwrap_or_default();
-        let known = self.saves.iter().find(|saved| saved.id == current);
-        known.cloned().with_context(|| format!("{current:?} is current, which nobody made: {listed}"))
-    }
+    (panes, agents)
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use super::bring_back::Report;
 use super::ledger::Talker;
 use super::log::Log;
-use super::saving::Saved;
+use super::saving::Moment;
 use super::scene::Scene;
 use crate::Lab;
 
@@ -22,8 +22,10 @@ pub(super) struct Stage {
     pub(super) seed: u64,
     /// The conversations.
     pub(super) talkers: Vec<Talker>,
-    /// The saves that were made, the newest last.
-    pub(super) saves: Vec<Saved>,
+    /// What was seen of tmux, the newest last.
+    pub(super) moments: Vec<Moment>,
+    /// The saves that the round itself made, the newest last.
+    pub(super) saves: Vec<String>,
     /// What restores said, the newest last.
     pub(super) reports: Vec<Report>,
     /// The conversations of which the round destroyed so much that they may be refused.
@@ -43,6 +45,7 @@ impl Stage {
             lab,
             seed,
             talkers: Vec::new(),
+            moments: Vec::new(),
             saves: Vec::new(),
             reports: Vec::new(),
             excuses: BTreeSet::new(),
