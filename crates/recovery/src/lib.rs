@@ -3,6 +3,7 @@
 //! Deciding and planning are values; only [`Actor`] acts. **A resume counts when the agent itself says so.**
 
 mod act;
+mod automatic;
 mod brief;
 mod briefing;
 mod crashed;
@@ -22,6 +23,7 @@ mod undo;
 mod whose;
 
 pub use act::Actor;
+pub use automatic::{Automatic, BY_ITSELF, automatic};
 pub use briefing::{Briefing, context_file};
 pub use crashed::{Places, crashed, last_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};

@@ -154,6 +154,13 @@ pub fn copy_exact(source: &Path, target: &Path) -> Result<u64, Error> {
     Ok(copied)
 }
 
+/// Writes a file that others have appended to out to the disk, and its entry in the folder.
+pub fn sync_file(path: &Path) -> Result<(), Error> {
+    let synced = File::open(path).and_then(|file| file.sync_data());
+    synced.map_err(at("write out", path))?;
+    sync_dir(folder_of(path))
+}
+
 /// Makes a folder as its user would, and those above it.
 pub fn users_dir(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(at("make", path))

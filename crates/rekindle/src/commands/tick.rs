@@ -9,7 +9,7 @@ use state::durable;
 use state::lock::{Lock, LockError};
 use state::saves::Kind;
 
-use super::{save, settle, vault};
+use super::{recover, save, settle, vault};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::hot;
@@ -85,8 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     tick(&context, args)
 }
 
-/// One after another, each whatever became of the one before. Recovering by itself belongs behind everything, when all of
-/// it is on disk.
+/// One after another, each whatever became of the one before. Recovering by itself comes last, when everything is on disk.
 fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let state = &context.clinic.state;
     let mut last = LastTick::read(state);
@@ -111,12 +110,17 @@ fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
         vault::prune_quietly(context);
         last.pruned_at = Some(now);
     }
+    let recovered = noted(recover::by_itself(context), &mut failures).flatten();
+    for pane in recovered.iter().flat_map(|done| &done.panes).filter(|pane| !pane.outcome.is_back()) {
+        let words = format!("{} was not recovered: {}", pane.pane, pane.reason);
+        failures.push(Failure::new(Exit::Failed, words));
+    }
     last.at = Some(now);
     last.failures = failures.iter().map(|failure| failure.message().to_owned()).collect();
     last.write(state)?;
     let exit = match failures.len() {
         0 => Exit::Done,
-        STEPS => Exit::Failed,
+        failed if failed >= STEPS => Exit::Failed,
         _ => Exit::Partly,
     };
     for failure in failures {
@@ -127,7 +131,7 @@ fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let events = settled.as_ref().map(|(settled, _)| settled.events);
         out.json(json!({"skipped": null, "events": events,
             "snapshots": snapped.map(|snapped| snapped.taken.len()), "save": saved_json(followed.as_ref()),
-            "mirrored": mirrored, "pruned": prunes, "failures": last.failures}));
+            "mirrored": mirrored, "pruned": prunes, "recovered": recovered.map(|done| done.restored), "failures": last.failures}));
     }
     out.finish_as(exit)
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -37,17 +38,15 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     }
     let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
     let state = StateDir::open(&places.state);
-    match keep(&places, state.as_ref(), asked, &bytes) {
-        Ok(None) => {}
-        Ok(Some(started)) => {
-            if let Ok(state) = &state {
-                tell(state, &started);
-            }
-        }
-        Err(why) => places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?"))),
+    let kept = keep(&places, state.as_ref(), asked, &bytes).unwrap_or_else(|why| {
+        places.log(state.as_ref().ok(), &format!("hook {}: {why}", asked.unwrap_or("?")));
+        Kept::default()
+    });
+    if let (Ok(state), Some(started)) = (&state, &kept.started) {
+        tell(state, started);
     }
     if let Ok(state) = &state
-        && let Err(error) = super::start_settle(state)
+        && let Err(error) = super::start_settle(state, kept.unsynced)
     {
         places.log(Some(state), &format!("hook {}: cannot start settle: {error}", asked.unwrap_or("?")));
     }
@@ -67,13 +66,22 @@ fn tell(state: &StateDir, session: &SessionId) {
     let _ = writeln!(std::io::stdout(), "{output}");
 }
 
-/// Keeps the event, and says which conversation has begun with it.
+/// What an event that was kept still needs.
+#[derive(Default)]
+struct Kept {
+    /// The conversation that has begun with it.
+    started: Option<SessionId>,
+    /// The spool that must reach the disk.
+    unsynced: Option<PathBuf>,
+}
+
+/// Keeps the event.
 fn keep(
     places: &Places,
     state: Result<&StateDir, &StateDirError>,
     asked: Option<&str>,
     bytes: &[u8],
-) -> Result<Option<SessionId>, String> {
+) -> Result<Kept, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "what came is no text".to_owned())?;
     let named: Named<'_> =
         serde_json::from_str(text).map_err(|error| format!("what came is no event: {error}"))?;
@@ -94,10 +102,12 @@ fn keep(
         launch: first.then(launch),
         input: compact(text)?,
     };
-    let sync = if matters { Sync::Yes } else { Sync::No };
     let why = match state {
-        Ok(state) => match spool::append(&state.spool(), &session, &event, sync) {
-            Ok(()) => return Ok(first.then_some(session)),
+        Ok(state) => match spool::append(&state.spool(), &session, &event, Sync::No) {
+            Ok(()) => {
+                let unsynced = matters.then(|| spool::path(state, &session));
+                return Ok(Kept { started: first.then_some(session), unsynced });
+            }
             Err(error) => format!("cannot {error}: {}", error.source),
         },
         // Somebody else's state is none of our business, and nothing of ours would ever settle it.

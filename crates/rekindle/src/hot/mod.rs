@@ -2,7 +2,7 @@
 //! line is built.
 //!
 //! They never fail the agent: whatever happens they exit 0 and leave a line in the log. They take no lock, run no tmux,
-//! open no transcript, compile no pattern, and wait for nothing but the disk at the first and last event of a session.
+//! open no transcript, compile no pattern, and wait for nothing, not even for the disk.
 //! What needs more is done by `settle`, which they start and do not wait for.
 
 pub(crate) mod hook;
@@ -109,19 +109,31 @@ fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
 
 /// Begins to settle in a process of its own, which nobody waits for. One that runs already looks again before it ends.
 /// Nothing may be printed after this.
-fn start_settle(state: &StateDir) -> std::io::Result<()> {
-    if state.paused().exists() {
+///
+/// What must reach the disk is written out by that process, first of all: the agent does not wait for a disk, and no power
+/// cut can tell the difference.
+fn start_settle(state: &StateDir, unsynced: Option<PathBuf>) -> std::io::Result<()> {
+    let held = matches!(Lock::try_shared(&settle::lock_path(state)), Err(LockError::Held { .. }));
+    let idle = held || state.paused().exists();
+    if idle && unsynced.is_none() {
         return Ok(());
     }
-    if let Err(LockError::Held { .. }) = Lock::try_shared(&settle::lock_path(state)) {
-        return Ok(());
-    }
-    start(&["settle", "--detached"], || crate::commands::settle::detached(BTreeSet::new()))
+    let words: &[&str] = if idle { &[] } else { &["settle", "--detached"] };
+    start(words, unsynced, move || match idle {
+        true => Ok(Exit::Done),
+        false => crate::commands::settle::detached(BTreeSet::new()),
+    })
 }
 
 /// Begins work in a process of its own, which nobody waits for: by a fork where that is safe, else as this program with
 /// these words.
-fn start(words: &[&str], work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe) -> std::io::Result<()> {
+fn start(
+    words: &[&str],
+    unsynced: Option<PathBuf>,
+    work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe,
+) -> std::io::Result<()> {
+    // Who cannot write it out has left it to the kernel, which does so within seconds.
+    let write_out = move || drop(unsynced.map(|path| state::durable::sync_file(&path)));
     // Agents wait until everybody has closed the pipes they gave to a hook: the new process must never hold them.
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
@@ -131,7 +143,14 @@ fn start(words: &[&str], work: impl FnOnce() -> Result<Exit, Failure> + UnwindSa
     // stay; its child leaves.
     let _ = rustix::process::setsid();
     if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
-        return fork(work);
+        return fork(move || {
+            write_out();
+            work()
+        });
+    }
+    write_out();
+    if words.is_empty() {
+        return Ok(());
     }
     Command::new(std::env::current_exe()?).args(words).spawn().map(drop)
 }

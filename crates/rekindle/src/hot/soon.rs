@@ -67,7 +67,7 @@ pub(crate) fn want(state: &StateDir, kind: Kind) -> Result<(), Failure> {
     if Lock::try_shared(&lock_path(state)).is_err() {
         return Ok(());
     }
-    super::start(&["tick", "--soon", kind.word()], move || wait(kind))?;
+    super::start(&["tick", "--soon", kind.word()], None, move || wait(kind))?;
     Ok(())
 }
 

@@ -122,7 +122,7 @@ fn leave(
     if is_fresh(settled, now) || has_just_settled(state) {
         return Ok(());
     }
-    super::start_settle(state).map_err(|error| format!("cannot start settle: {error}"))
+    super::start_settle(state, None).map_err(|error| format!("cannot start settle: {error}"))
 }
 
 /// A settle in the future is a clock that jumped.

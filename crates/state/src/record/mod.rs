@@ -120,6 +120,9 @@ pub struct Given {
     pub name: Option<String>,
     /// Its task.
     pub task: Option<String>,
+    /// That it is not brought back by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_auto_recover: bool,
 }
 
 /// One conversation.

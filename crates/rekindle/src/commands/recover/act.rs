@@ -21,17 +21,27 @@ pub(super) fn recover(
     sessions: &[SessionId],
     as_json: bool,
 ) -> Result<Exit, Failure> {
+    report(&bring_all_back(context, settled, sessions, "recover")?, as_json)
+}
+
+/// Brings these conversations back, as far as that can be done. `by` says what asked for it.
+pub(super) fn bring_all_back(
+    context: &Context,
+    settled: &Settled,
+    sessions: &[SessionId],
+    by: &str,
+) -> Result<Done, Failure> {
     let (plan, mut others) = plan(context, settled, sessions)?;
     let briefing = briefing(context, &settled.records, Ask::Tracker)?;
     let mut done = if plan.servers.is_empty() {
         Done::default()
     } else {
         let manner = Manner { briefing: Some(&briefing), ..Manner::default() };
-        restoring::act(context, settled, &plan, manner, "recover")?
+        restoring::act(context, settled, &plan, manner, by)?
     };
     done.total += others.len();
     done.panes.append(&mut others);
-    report(&done, as_json)
+    Ok(done)
 }
 
 /// What is done, and what is not and why.

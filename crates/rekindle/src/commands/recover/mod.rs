@@ -1,11 +1,15 @@
 //! `rekindle recover`: who crashed, what is left of each, and bringing them back.
 
 mod act;
+mod automatic;
 mod list;
+
+pub(crate) use automatic::by_itself;
 
 use std::io::IsTerminal;
 
 use agents::SessionId;
+use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use recovery::crashed;
 use serde_json::json;
@@ -36,13 +40,25 @@ pub(crate) struct Args {
     /// Print what a fresh agent would be told of one of them, and do nothing
     #[arg(long, conflicts_with_all = ["all", "dry_run"])]
     preview: bool,
+    /// Whether they may be brought back by themselves, where recovery.auto_recover is on
+    #[arg(long, value_name = "ON|OFF", requires = "targets", conflicts_with_all = ["dry_run", "preview"])]
+    auto: Option<Switch>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let named = named(context, &args.targets)?;
+    if let Some(switch) = args.auto {
+        return automatic::allow(context, &named, switch == Switch::On, args.json);
+    }
     if args.preview {
         return preview(context, &named, args.json);
     }

@@ -1,0 +1,52 @@
+//! An agent that dies while its server lives comes back by itself where its user wants that: once, and not for ever.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
+
+use std::fs;
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::{run, wait_until};
+use lab::wired::PATIENCE;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+fn tick(lab: &Lab) -> Value {
+    let mut command = lab.home.rekindle_command(&["tick", "--json"]);
+    command.env_clear().envs(lab.env());
+    let done = run(&mut command, PATIENCE).unwrap();
+    assert!(!done.stdout.is_empty(), "{}", done.words());
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+/// Kills the agent of a conversation, and waits until that is known.
+fn kill(lab: &Lab, session: &str) {
+    let active = |record: &Value| record["status"] == "active" && record["place"]["ref"] == "work:0.0";
+    let record = lab.settle_until(session, "at work", active).unwrap();
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
+}
+
+#[test]
+fn once_it_is_turned_on_and_not_again_at_once() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    let session = lab.idle_at("work:0.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    kill(&lab, &session);
+    assert_eq!(tick(&lab)["recovered"], json!(null), "off by default");
+
+    let config = lab.home.home().join(".config/rekindle/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "[recovery]\nauto_recover = true\n").unwrap();
+    assert!(lab.home.rekindle(&["recover", &session, "--auto", "off"]).unwrap().success());
+    assert_eq!(tick(&lab)["recovered"], json!(null), "its user wants it left alone");
+    assert!(lab.home.rekindle(&["recover", &session, "--auto", "on"]).unwrap().success());
+    let ticked = tick(&lab);
+    assert_eq!(ticked["recovered"], 1, "{ticked}");
+    assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+
+    kill(&lab, &session);
+    assert_eq!(tick(&lab)["recovered"], json!(null), "the next try waits");
+    assert!(wait_until(PATIENCE, || lab.pane("work:0.0", "#{pane_current_command}").unwrap() == "bash"));
+}
