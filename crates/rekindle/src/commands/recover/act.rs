@@ -26,7 +26,7 @@ pub(super) fn recover(
     let mut done = if plan.servers.is_empty() {
         Done::default()
     } else {
-        let manner = Manner { briefing: Some(&briefing), ..Manner::default() };
+        let manner = Manner { lazy: Some(false), briefing: Some(&briefing), ..Manner::default() };
         restoring::act(context, settled, &plan, manner, "recover")?
     };
     done.total += others.len();
