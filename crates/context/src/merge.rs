@@ -10,7 +10,7 @@ impl Talk {
     /// Adds what a screen shows after the last thing that both have. Nothing is added where they have nothing in common:
     /// what came first could not be told. Says whether anything was.
     pub fn extend(&mut self, screen: Talk) -> bool {
-        let Some(shared) = screen.exchanges.iter().rposition(|shown| self.knows(shown)) else { return false };
+        let Some(shared) = self.last_shown(&screen.exchanges) else { return false };
         let mut shown = screen.exchanges.into_iter().skip(shared);
         let Some(at_both) = shown.next() else { return false };
         let mut more = self.complete(at_both);
@@ -24,9 +24,20 @@ impl Talk {
         more
     }
 
-    /// Whether some exchange has the same prompt, or, where the prompt has scrolled off, words of this one.
-    fn knows(&self, shown: &Exchange) -> bool {
-        self.exchanges.iter().any(|known| same_exchange(known, shown))
+    /// Where on a screen the last exchange is that is shown at all. Users say the same thing twice: of several that could be
+    /// it, the last one behind the exchange before it.
+    fn last_shown(&self, shown: &[Exchange]) -> Option<usize> {
+        (0..self.exchanges.len()).rev().find_map(|at| {
+            let known = &self.exchanges[at];
+            let behind = at.checked_sub(1).map(|before| &self.exchanges[before]);
+            let fits = |place: &usize| same_exchange(known, &shown[*place]);
+            let in_order = |place: &usize| match (behind, place.checked_sub(1)) {
+                (Some(behind), Some(before)) => same_exchange(behind, &shown[before]),
+                _ => true,
+            };
+            let places: Vec<usize> = (0..shown.len()).filter(fits).collect();
+            places.iter().rev().find(|place| in_order(place)).or(places.last()).copied()
+        })
     }
 
     /// Adds to the last exchange what the screen shows of it and the transcript lacks.
@@ -87,4 +98,61 @@ fn has(known: &[String], words: &str) -> bool {
 /// Text without white space, and without the marks that a terminal shows as something else.
 fn dense(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '*' | '`' | '#')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Origin;
+
+    fn exchange(prompt: &str, said: &str) -> Exchange {
+        let steps = if said.is_empty() { Vec::new() } else { vec![Step::Said(said.to_owned())] };
+        Exchange { at: None, prompt: Some(prompt.to_owned()), steps, origin: Origin::Transcript }
+    }
+
+    fn talk(exchanges: &[(&str, &str)]) -> Talk {
+        let exchanges = exchanges.iter().map(|(prompt, said)| exchange(prompt, said)).collect();
+        Talk { exchanges, open: Vec::new() }
+    }
+
+    #[track_caller]
+    fn check(known: &[(&str, &str)], screen: &[(&str, &str)], expect: &[(&str, &str)]) {
+        let mut merged = talk(known);
+        let more = merged.extend(talk(screen));
+        assert_eq!(merged, talk(expect));
+        assert_eq!(more, known != expect);
+    }
+
+    #[test]
+    fn what_comes_after_the_last_thing_that_both_have_is_added() {
+        check(&[("a", "1"), ("b", "2")], &[("b", "2"), ("c", "3")], &[("a", "1"), ("b", "2"), ("c", "3")]);
+        check(&[("a", "1"), ("b", "")], &[("a", "1"), ("b", "2")], &[("a", "1"), ("b", "2")]);
+        check(&[("a", "1")], &[("a", "1")], &[("a", "1")]);
+        // A terminal breaks lines and shows no marks.
+        check(
+            &[("long words", "**bold** too")],
+            &[("long\nwords", "bold\ntoo"), ("b", "")],
+            &[("long words", "**bold** too"), ("b", "")],
+        );
+    }
+
+    #[test]
+    fn nothing_is_added_where_nothing_is_shared() {
+        check(&[("a", "1")], &[("x", "9")], &[("a", "1")]);
+        check(&[("a", "1")], &[], &[("a", "1")]);
+    }
+
+    #[test]
+    fn who_says_the_same_twice_is_understood() {
+        check(
+            &[("a", "1"), ("go on", "2")],
+            &[("a", "1"), ("go on", "2"), ("go on", "3")],
+            &[("a", "1"), ("go on", "2"), ("go on", "3")],
+        );
+        check(
+            &[("hi", "1"), ("b", "2")],
+            &[("hi", "1"), ("b", "2"), ("hi", "3")],
+            &[("hi", "1"), ("b", "2"), ("hi", "3")],
+        );
+    }
 }

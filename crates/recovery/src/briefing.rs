@@ -122,7 +122,7 @@ impl Briefing<'_> {
         let nonce = uuid::Uuid::new_v4().to_string();
         let text = mux::scrollback(&place.socket, &[&pane.id], lines, &nonce, TMUX_DEADLINE).ok()?;
         // Whoever works on in the pane shows things that are none of the agent's business.
-        text.into_values().next().filter(|text| Talk::of_screen(text).is_some())
+        text.into_values().next().filter(|text| pane.dead || Talk::of_screen(text).is_some())
     }
 
     /// Whether another agent was in the pane later: what it shows is that one's.

@@ -59,7 +59,8 @@ fn start(session: &SessionId) -> Result<Exit, Failure> {
     if let Some(step) = refused {
         return Err(Failure::new(Exit::Refused, step.decision.reason.clone()));
     }
-    let restored = restoring::act(&context, &settled, &plan, Manner::default(), "pane")?;
+    let at_once = Manner { lazy: Some(false), ..Manner::default() };
+    let restored = restoring::act(&context, &settled, &plan, at_once, "pane")?;
     match restored.panes.iter().find(|one| !one.outcome.is_back()) {
         Some(failed) => Err(Failure::new(Exit::Failed, failed.reason.clone())),
         None => Out::new().finish(),

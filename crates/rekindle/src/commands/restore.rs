@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         super::init::agree(false, "Restore?")?;
     }
-    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy, briefing: None };
+    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy.then_some(true), briefing: None };
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {

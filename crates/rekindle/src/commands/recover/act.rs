@@ -36,7 +36,7 @@ pub(super) fn bring_all_back(
     let mut done = if plan.servers.is_empty() {
         Done::default()
     } else {
-        let manner = Manner { briefing: Some(&briefing), ..Manner::default() };
+        let manner = Manner { lazy: Some(false), briefing: Some(&briefing), ..Manner::default() };
         restoring::act(context, settled, &plan, manner, by)?
     };
     done.total += others.len();
