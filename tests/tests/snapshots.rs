@@ -35,7 +35,7 @@ fn snapshots(lab: &Lab, session: &str) -> BTreeMap<String, (Value, String)> {
 fn what_an_agent_shows_is_kept(version: &str, full_screen: bool) {
     let lab = Lab::new(version).unwrap();
     lab.wire().unwrap();
-    lab.home.configure("[recovery]\nsnapshot_interval = \"1s\"\nmax_context_lines = 30\n").unwrap();
+    lab.home.configure("[recovery]\nsnapshot_interval = \"1s\"\nmax_context_lines = 60\n").unwrap();
     lab.shell().unwrap();
     lab.type_line(PANE, "seq -f noise-%g 100").unwrap();
     lab.type_line(PANE, "claude 'ask-00 with PGPASSWORD=hunter2hunter psql'").unwrap();
@@ -49,7 +49,7 @@ fn what_an_agent_shows_is_kept(version: &str, full_screen: bool) {
     assert_eq!((&head["why"], &head["pane"]), (&json!("stop"), &json!(PANE)), "{head}");
     assert_eq!(head["screenOnly"], full_screen, "{head}");
     assert!(text.contains("ask-00 with") && !text.contains("hunter2"), "{text}");
-    assert!(text.lines().count() <= 30, "{} lines", text.lines().count());
+    assert!(text.lines().count() <= 60, "{} lines", text.lines().count());
     if full_screen {
         assert!(!text.contains("noise"), "above a full screen stands another's output: {text}");
     }

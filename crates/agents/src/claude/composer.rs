@@ -36,9 +36,10 @@ impl Composer {
         self.whole && self.mode == Mode::Prompt && self.typed.is_empty()
     }
 
-    /// Whether it holds this text and nothing else: all of it, its visible end, or the agent's sign for a long text.
+    /// Whether it holds this text as a prompt, and nothing else: all of it, its visible end, or the agent's sign for a
+    /// long text.
     pub fn holds(&self, text: &str) -> bool {
-        if self.typed.trim().is_empty() {
+        if self.mode == Mode::Shell || self.typed.trim().is_empty() {
             return false;
         }
         let sign = SIGNS.iter().any(|sign| self.typed.starts_with(sign)) && self.typed.ends_with(']');

@@ -78,6 +78,7 @@ fn a_text_is_known_again_however_it_is_shown() {
             assert!(!of(version, "draft").unwrap().holds(other), "{version} {other}");
         }
         assert!(!of(version, "fresh").unwrap().holds(""), "an empty one holds nothing");
+        assert!(!of(version, "bash").unwrap().holds("ls"), "a shell would run it");
         assert!(!of(version, "narrow-draft").unwrap().holds("something else"), "{version}");
     }
     let stray = Composer {
