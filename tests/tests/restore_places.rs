@@ -75,6 +75,10 @@ fn build(lab: &Lab) {
     tmux(lab, &["split-window", "-d", "-h", "-t", "=work:7", "-c", one, SHELL]);
     tmux(lab, &["select-pane", "-t", "=work:7.1", "-T", "it's ##(touch ran) a title"]);
     tmux(lab, &["resize-pane", "-Z", "-t", "=work:7.1"]);
+    // tmux keeps the first name as it is given, and escapes the second.
+    tmux(lab, &["new-window", "-d", "-t", "=work2:5", "-n", "$HOME {x}", "-c", one, SHELL]);
+    tmux(lab, &["new-window", "-d", "-t", "=work2:6", "-c", one, SHELL]);
+    tmux(lab, &["rename-window", "-t", "=work2:6", "$HOME a\\b"]);
     tmux(lab, &["link-window", "-d", "-s", "=work:7", "-t", "=work2:4"]);
     tmux(lab, &["new-session", "-d", "-s", "same", "-t", "=work"]);
     tmux(lab, &["select-window", "-t", "=work:7"]);

@@ -161,16 +161,19 @@ impl Sessions<'_> {
         for (nth, window) in session.windows.iter().enumerate() {
             let Some(first) = window.panes.first() else { continue };
             let (cwd, target) = (text(&first.cwd), self.window(at, window.index));
+            // Given here it stays as it is; `rename-window` would escape `$x`, backslashes and control characters (measured
+            // on 3.3a).
+            let name = text(&window.name);
             let (set, words) = program(first, variables);
             if nth == 0 && session.there.is_none() {
                 let (width, height) = (window.width, window.height);
                 let made = format!("new-session -d -s rekindle-{at} -x {width} -y {height}");
-                line(out, &format!("{made} -c {cwd}{set}{words}"));
+                line(out, &format!("{made} -n {name} -c {cwd}{set}{words}"));
                 if window.index != base.window {
                     line(out, &format!("move-window -s {} -t {target}", self.window(at, base.window)));
                 }
             } else {
-                line(out, &format!("new-window -d -t {target} -c {cwd}{set}{words}"));
+                line(out, &format!("new-window -d -t {target} -n {name} -c {cwd}{set}{words}"));
             }
             window_commands(out, &target, window, base, variables);
         }
@@ -243,7 +246,6 @@ fn unescaped(name: &str) -> String {
 }
 
 fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Base, variables: &Variables) {
-    line(out, &format!("rename-window -t {target} {}", text(&window.name)));
     if window.renames_itself {
         line(out, &format!("set-option -w -t {target} automatic-rename on"));
     }
@@ -347,14 +349,13 @@ mod tests {
         let variables = [("A".to_owned(), "b c".to_owned())];
         let made = script(&[session], Base { window: 1, pane: 1 }, &variables);
         let program = r#" -e 'A=b c' -- '/bin/re kindle' 'it'"'"'s;' 'a'"\n"'b'"#;
-        let begin = "new-session -d -s rekindle-0 -x 80 -y 24 -c '/##(x)'";
+        let begin = "new-session -d -s rekindle-0 -x 80 -y 24 -n '##{pane_id}; kill-server' -c '/##(x)'";
         assert!(made.contains(&format!("{begin}{program}\n")), "{made}");
         assert!(
             made.contains("@rekindle_pane 'm'\nset-option -p -t '=rekindle-0:3' @rekindle_id 'id'\n"),
             "{made}"
         );
         assert!(made.contains("move-window -s '=rekindle-0:1' -t '=rekindle-0:3'\n"), "{made}");
-        assert!(made.contains("rename-window -t '=rekindle-0:3' '##{pane_id}; kill-server'\n"), "{made}");
         assert!(made.contains("select-pane -t '=rekindle-0:3.1'\n"), "{made}");
         let end = "resize-pane -Z -t '=rekindle-0:3'\nselect-window -t '=rekindle-0:3'\n";
         assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' 's'\n")), "{made}");

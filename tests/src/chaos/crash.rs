@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::random::Random;
 use super::stage::Stage;
 use crate::agent::{Agent, VERSIONS};
+use crate::bodies::Body;
 use crate::process::wait_until;
 
 /// An agent that is hung up has 1.5 s for its last hooks.
@@ -37,17 +38,11 @@ impl Stage {
         self.look();
         let bodies = self.lab.home.bodies();
         self.log.say(&format!("kill -9 of {} processes", bodies.len()));
-        bodies.iter().for_each(crate::bodies::Body::kill);
+        bodies.iter().for_each(Body::kill);
         // What was just being started was not in the list.
-        let gone = || {
-            let left = self.lab.home.bodies();
-            left.iter().for_each(crate::bodies::Body::kill);
-            left.is_empty()
-        };
-        if !wait_until(DYING, gone) {
-            bail!("processes outlive SIGKILL: {:?}", self.lab.home.bodies());
-        }
-        Ok(())
+        self.end();
+        let left = self.lab.home.bodies();
+        if left.is_empty() { Ok(()) } else { bail!("processes outlive SIGKILL: {left:?}") }
     }
 
     /// Asks a few agents something that takes them seconds, and leaves them at it.

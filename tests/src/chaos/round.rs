@@ -69,6 +69,7 @@ pub(super) fn run(version: &str, seed: u64, plan: &Plan) -> Record {
                 stage.log.say(&format!("broken: {error:#}"));
                 record.broken = Some(format!("{error:#}"));
             }
+            stage.end();
             if !record.is_well() || plan.keep {
                 record.folder = Some(stage.keep());
             }

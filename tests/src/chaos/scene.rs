@@ -71,7 +71,7 @@ pub const FOLDERS: [&str; 2] = ["side b", "#(touch chaos-ran)"];
 
 /// Names that begin like others, or that a shell or tmux would read.
 const NAMES: [&str; 9] =
-    ["work", "work-2", "wor", "two words", "it's", "#(touch chaos-ran)", "a;b", "über 🚀", "{x} $"];
+    ["work", "work-2", "wor", "two words", "it's", "#(touch chaos-ran)", "a;b", "über 🚀", "$HOME {x}"];
 
 const LAYOUTS: [&str; 4] = ["tiled", "main-horizontal", "main-vertical", "even-vertical"];
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -12,6 +13,11 @@ use super::log::Log;
 use super::saving::Moment;
 use super::scene::Scene;
 use crate::Lab;
+use crate::bodies::Body;
+use crate::process::wait_until;
+
+/// SIGKILL takes a moment on a busy machine.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// Everything that a round works with.
 #[derive(Debug)]
@@ -58,6 +64,7 @@ impl Stage {
         match built {
             Ok(()) => Ok(stage),
             Err(error) => {
+                stage.end();
                 let root = stage.keep();
                 Err(error.context(format!("the scene could not be built, see {}", root.display())))
             }
@@ -69,6 +76,16 @@ impl Stage {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // The API answers numbers of two digits.
         if number > 98 { bail!("a round has 99 exchanges at most") } else { Ok(number) }
+    }
+
+    /// Ends everything that still runs, so that nothing writes into a folder that goes.
+    pub(super) fn end(&self) {
+        let none_left = || {
+            let left = self.lab.home.bodies();
+            left.iter().for_each(Body::kill);
+            left.is_empty()
+        };
+        wait_until(ENDING, none_left);
     }
 
     /// Keeps the round's folder for whoever wants to look, and says where it is.
