@@ -216,12 +216,14 @@ fn help_of_recover() {
                    directory
 
     Options:
-          --all      Everybody that crashed
-          --dry-run  Say what would be done, and do nothing
-          --preview  Print what a fresh agent would be told of one of them, and do
-                     nothing
-          --json     Print one JSON object
-      -h, --help     Print help
+          --all            Everybody that crashed
+          --dry-run        Say what would be done, and do nothing
+          --preview        Print what a fresh agent would be told of one of them,
+                           and do nothing
+          --auto <ON|OFF>  Whether they may be brought back by themselves, where
+                           recovery.auto_recover is on [possible values: on, off]
+          --json           Print one JSON object
+      -h, --help           Print help
 
     Examples:
       rekindle recover
