@@ -129,11 +129,14 @@ fn killed_at_work_2_1_325() {
     killed_at_work(VERSIONS[2]);
 }
 
-/// Transcript and copy are gone: the screen is all there is. What a hook takes comes by the hook.
+/// Transcript, copy and server are gone: a snapshot of the screen is all there is. What a hook takes comes by the hook.
 #[test]
 fn what_is_lost_goes_on_from_its_screen() {
     let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
-    kill(&lab, &record);
+    let snapshots = lab.home.state().join("snapshots").join(id(&record));
+    assert!(wait_until(PATIENCE, || fs::read_dir(&snapshots).is_ok_and(|files| files.count() > 0)));
+    lab.tmux(&["kill-server"]).unwrap();
+    lab.settle_until(&id(&record), "crashed", |record| record["status"] == "crashed").unwrap();
     fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
     fs::remove_dir_all(lab.home.state().join("vault")).unwrap();
     let told = recover(&lab, &["--preview"]);

@@ -24,20 +24,17 @@ impl Talk {
         more
     }
 
-    /// Where on a screen the last exchange is that is shown at all. Users say the same thing twice: of several that could be
-    /// it, the last one behind the exchange before it.
+    /// Where on a screen the last exchange is; a screen that does not show it is from before. Users say the same thing
+    /// twice: of several that could be it, the last one behind the exchange before it.
     fn last_shown(&self, shown: &[Exchange]) -> Option<usize> {
-        (0..self.exchanges.len()).rev().find_map(|at| {
-            let known = &self.exchanges[at];
-            let behind = at.checked_sub(1).map(|before| &self.exchanges[before]);
-            let fits = |place: &usize| same_exchange(known, &shown[*place]);
-            let in_order = |place: &usize| match (behind, place.checked_sub(1)) {
-                (Some(behind), Some(before)) => same_exchange(behind, &shown[before]),
-                _ => true,
-            };
-            let places: Vec<usize> = (0..shown.len()).filter(fits).collect();
-            places.iter().rev().find(|place| in_order(place)).or(places.last()).copied()
-        })
+        let (last, before) = self.exchanges.split_last()?;
+        let in_order = |place: &usize| match (before.last(), place.checked_sub(1)) {
+            (Some(behind), Some(before)) => same_exchange(behind, &shown[before]),
+            _ => true,
+        };
+        let places: Vec<usize> =
+            (0..shown.len()).filter(|place| same_exchange(last, &shown[*place])).collect();
+        places.iter().rev().find(|place| in_order(place)).or(places.last()).copied()
     }
 
     /// Adds to the last exchange what the screen shows of it and the transcript lacks.
@@ -140,6 +137,8 @@ mod tests {
     fn nothing_is_added_where_nothing_is_shared() {
         check(&[("a", "1")], &[("x", "9")], &[("a", "1")]);
         check(&[("a", "1")], &[], &[("a", "1")]);
+        // A screen of before, with something on it that no transcript keeps.
+        check(&[("a", "1"), ("b", "2")], &[("a", "1"), ("/cost", "3")], &[("a", "1"), ("b", "2")]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
 use context::handoff::Handoff;
@@ -13,7 +13,9 @@ use doctor::{Clinic, Target};
 use jiff::tz::TimeZone;
 use mux::Listing;
 use state::StateDir;
+use state::durable;
 use state::record::{SessionRecord, SummarySource, TmuxPlace};
+use state::snapshots::Shelf;
 use transcript::{Buffer, Status, Transcript};
 
 use crate::crashed::last_place;
@@ -33,6 +35,8 @@ pub struct Briefing<'a> {
     pub zone: TimeZone,
     /// Who knows tasks; nothing where nobody is to be asked.
     pub tracker: Option<Tracker>,
+    /// What panes showed while their agents lived; nothing where that is not kept.
+    pub shelf: Option<Shelf>,
 }
 
 const TMUX_DEADLINE: Duration = Duration::from_secs(2);
@@ -45,7 +49,8 @@ impl Briefing<'_> {
     pub fn brief(&self, session: &SessionId) -> Brief {
         let record = self.records.get(session);
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
-        let screen = record.and_then(|record| self.screen(record));
+        let shown = || Some(self.shelf.as_ref()?.latest(session)?.text);
+        let screen = record.and_then(|record| self.screen(record)).or_else(shown);
         let summary = record.and_then(|record| self.summary(record));
         let prepared = std::fs::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
         let material = Material {
@@ -138,6 +143,22 @@ impl Briefing<'_> {
 /// The file for a brief that is too long for a hook. Kept where bulk is: it stays out of the state's history.
 pub fn context_file(state: &StateDir, session: &SessionId) -> PathBuf {
     state.snapshots().join("context").join(format!("{session}.md"))
+}
+
+/// Far longer than an agent needs to read it again.
+const KEEP_CONTEXT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Lets go of files for briefs that nobody needs any more.
+pub fn sweep_context_files(state: &StateDir, now: SystemTime) {
+    let files = std::fs::read_dir(state.snapshots().join("context")).into_iter().flatten().flatten();
+    let old = |file: &std::fs::DirEntry| {
+        let changed = file.metadata().and_then(|meta| meta.modified());
+        changed.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > KEEP_CONTEXT))
+    };
+    for file in files.filter(old) {
+        // What stays is swept the next time.
+        let _ = durable::remove(&file.path());
+    }
 }
 
 /// What was prepared when the last turn ended.

@@ -24,7 +24,7 @@ mod whose;
 
 pub use act::Actor;
 pub use automatic::{Automatic, BY_ITSELF, automatic};
-pub use briefing::{Briefing, context_file};
+pub use briefing::{Briefing, context_file, sweep_context_files};
 pub use crashed::{Places, crashed, last_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known};

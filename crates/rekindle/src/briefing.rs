@@ -38,6 +38,7 @@ pub(crate) fn briefing<'a>(
         },
         zone: TimeZone::system(),
         tracker: Tracker::find(&Context::search_path()).filter(|_| ask == Ask::Tracker),
+        shelf: context.snapper().map(|snapper| snapper.shelf),
     })
 }
 

@@ -106,6 +106,7 @@ pub(crate) fn act(
         |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok().filter(|v| !v.is_empty())?));
     // What restores that were killed have left; nobody waits for so old a start.
     let _ = state::launch::sweep(state, Duration::from_secs(3600), std::time::SystemTime::now());
+    recovery::sweep_context_files(state, std::time::SystemTime::now());
     let begun = Timestamp::now();
     let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
     let mut record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
