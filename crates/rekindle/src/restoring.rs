@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agents::SessionId;
 use agents::claude::Owners;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{Act, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
@@ -17,6 +18,7 @@ use state::record::SessionRecord;
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 
 /// A server that is alive answers within milliseconds, a loaded one within a second.
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
@@ -139,6 +141,25 @@ pub(crate) fn act(
     let done = Done { restore_id, panes, restored, total };
     publish(context, &done, begun)?;
     Ok(done)
+}
+
+/// Keeps what the panes of agents show that are about to be ended. Where that fails they end all the same: their
+/// transcripts are what counts.
+pub(crate) fn remember_screens<'a>(
+    context: &Context,
+    settled: &Settled,
+    sessions: impl Iterator<Item = &'a SessionId>,
+) {
+    let Some(snapper) = context.snapper() else { return };
+    for session in sessions {
+        let place = settled.records.get(session).and_then(|record| record.place.as_ref());
+        if let Some(place) = place {
+            let nonce = uuid::Uuid::new_v4().to_string();
+            for trouble in snapper.snapshot_before_kill(session, place, Timestamp::now(), &nonce).troubles {
+                say(&format!("rekindle: {trouble}"));
+            }
+        }
+    }
 }
 
 /// A conversation that goes on under another id says so, and is waited for no longer.

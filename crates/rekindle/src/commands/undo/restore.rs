@@ -36,6 +36,8 @@ pub(super) fn run(
     let alive = restoring::look(&sockets, &settled)?;
     let steps = undo_plan(record, &alive, &settled.records);
     if !dry_run {
+        let ended = steps.iter().filter(|step| !matches!(step.what, TakenBack::Keep(_)));
+        restoring::remember_screens(context, &settled, ended.filter_map(|step| step.session.as_ref()));
         act(context, &steps)?;
         let mut undone = record.clone();
         undone.undone = Some(Timestamp::now());
