@@ -71,6 +71,8 @@ pub struct PanePlan {
     pub tag: Option<String>,
     /// The program it is started with; a shell where it is empty. No shell reads its words.
     pub command: Vec<String>,
+    /// What that program's environment has besides what all have.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Variables that programs in new panes are started with.
@@ -284,7 +286,7 @@ fn program(pane: &PanePlan, variables: &Variables) -> (String, String) {
     if pane.command.is_empty() {
         return (String::new(), String::new());
     }
-    (set(variables), words(&pane.command))
+    (format!("{}{}", set(variables), set(&pane.variables)), words(&pane.command))
 }
 
 /// Variables as options of a command.
@@ -338,6 +340,7 @@ mod tests {
                 mark: "m".to_owned(),
                 tag: Some("id".to_owned()),
                 command: vec!["/bin/re kindle".to_owned(), "it's;".to_owned(), "a\nb".to_owned()],
+                variables: Vec::new(),
             }],
         };
         let session = SessionPlan {

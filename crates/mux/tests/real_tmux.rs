@@ -330,7 +330,8 @@ fn a_killed_pane_has_a_signal_and_no_status() {
     let pid = server.tmux(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     let fact = |format: &str| server.tmux(&["display-message", "-p", "-t", &pane, format]);
-    wait(|| fact("#{pane_dead}") == "1");
+    // Dead and why are told at two moments.
+    wait(|| fact("#{pane_dead}") == "1" && !fact("#{pane_dead_signal}").is_empty());
     assert_eq!((fact("#{pane_dead_status}"), fact("#{pane_dead_signal}")), (String::new(), "9".to_owned()));
     let mux::Listing::Alive(listed) = mux::list(&server.socket(), PATIENCE) else { panic!("no answer") };
     assert!(listed.pane(&pane).unwrap().dead && !listed.panes[0].dead);

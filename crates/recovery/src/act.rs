@@ -55,6 +55,9 @@ pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(20);
 
+/// Said of a pane that tmux did not make.
+const NO_PANE: &str = "its pane was not made";
+
 /// How long a start waits for memory before its pane waits for its user instead.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -72,20 +75,39 @@ impl Actor<'_> {
     }
 
     fn act_on(&self, server: &ServerPlan) -> Result<Vec<Restored>, mux::StartError> {
-        let ids = self.make(server)?;
         let socket = server.socket.as_path();
+        let (mut born, mut done) = self.firstborn(server);
+        let ids = self.make(server, &born)?;
         let seated = |step: &PaneStep| match &step.seat {
             Seat::There { pane, .. } => Some(pane.clone()),
             _ => ids.get(&step.mark).cloned(),
         };
-        let (mut done, mut waiting) = (Vec::new(), VecDeque::new());
+        let judged: Vec<&str> = born.iter().map(|one| one.step).map(|step| step.mark.as_str()).collect();
+        for one in &mut born {
+            match seated(one.step) {
+                Some(pane) => one.is_in(pane),
+                None => done.push(Restored::of(one.step, Outcome::Failed, NO_PANE)),
+            }
+        }
+        born.retain(|one| !one.pane.is_empty());
+        let refused: Vec<String> = done.iter().map(|one: &Restored| one.pane.clone()).collect();
+        let mut waiting = VecDeque::new();
         for step in &server.panes {
             let pane = seated(step);
-            if step.decision.act.starts() && !self.lazy {
-                waiting.push_back((step, pane));
+            if judged.contains(&step.mark.as_str()) || !step.concerns() {
                 continue;
             }
-            if !step.concerns() {
+            if refused.contains(&step.reference) {
+                let told = done.iter_mut().find(|one| one.pane == step.reference);
+                let why = told.map(|one| {
+                    one.id.clone_from(&pane);
+                    one.reason.clone()
+                });
+                self.wait_in(socket, step, pane.as_deref(), &why.unwrap_or_default());
+                continue;
+            }
+            if step.decision.act.starts() && !self.lazy {
+                waiting.push_back((step, pane));
                 continue;
             }
             let mut restored = Restored::without_agent(step);
@@ -95,12 +117,33 @@ impl Actor<'_> {
             }
             done.push(Restored { id: pane, ..restored });
         }
-        done.extend(self.start_all(socket, waiting));
+        done.extend(self.start_all(socket, waiting, born));
         Ok(done)
     }
 
+    /// The agents that are started together with their panes: the first ones, as many as may start at once. A pane that is
+    /// made for its agent starts nothing twice.
+    fn firstborn<'p>(&self, server: &'p ServerPlan) -> (Vec<Started<'p>>, Vec<Restored>) {
+        let (mut born, mut failed) = (Vec::new(), Vec::new());
+        let starts = |step: &&PaneStep| step.seat == Seat::New && step.decision.act.starts();
+        for step in
+            server.panes.iter().filter(starts).take(if self.lazy { 0 } else { self.max_parallel.max(1) })
+        {
+            match self.ready(&server.socket, step, !born.is_empty()) {
+                Ok(one) => born.push(one),
+                Err(start::NotReady::Later) => break,
+                Err(start::NotReady::Never(outcome, why)) => failed.push(Restored::of(step, outcome, why)),
+            }
+        }
+        (born, failed)
+    }
+
     /// Makes the sessions, and finds the new panes by their marks.
-    fn make(&self, server: &ServerPlan) -> Result<BTreeMap<String, String>, mux::StartError> {
+    fn make(
+        &self,
+        server: &ServerPlan,
+        born: &[Started<'_>],
+    ) -> Result<BTreeMap<String, String>, mux::StartError> {
         if server.sessions.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -108,6 +151,10 @@ impl Actor<'_> {
         let base = mux::base(&server.socket, birth, TMUX_DEADLINE)?;
         let mut sessions = server.sessions.clone();
         for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
+            if let Some(one) = born.iter().find(|one| one.step.mark == pane.mark) {
+                one.is_born_in(pane);
+                continue;
+            }
             let step = server.panes.iter().find(|step| step.mark == pane.mark && step.session.is_some());
             let waits = |step: &&PaneStep| step.decision.act.waits();
             pane.command = step.filter(waits).map(|step| self.waiter(step, "")).unwrap_or_default();
@@ -165,21 +212,33 @@ impl Actor<'_> {
     }
 
     /// Starts agents, so many at a time, and waits for the word of each.
-    fn start_all(&self, socket: &Path, mut waiting: VecDeque<(&PaneStep, Option<String>)>) -> Vec<Restored> {
-        let (mut done, mut started): (Vec<Restored>, Vec<Started<'_>>) = (Vec::new(), Vec::new());
+    fn start_all<'p>(
+        &self,
+        socket: &Path,
+        mut waiting: VecDeque<(&'p PaneStep, Option<String>)>,
+        mut started: Vec<Started<'p>>,
+    ) -> Vec<Restored> {
+        let mut done: Vec<Restored> = Vec::new();
         while !waiting.is_empty() || !started.is_empty() {
             let mut ready = Vec::new();
             while started.len() + ready.len() < self.max_parallel.max(1) {
                 let Some((step, pane)) = waiting.pop_front() else { break };
-                match self.ready(socket, step, pane.clone(), !started.is_empty() || !ready.is_empty()) {
-                    Ok(one) => ready.push(one),
+                let Some(pane) = pane else {
+                    done.push(Restored::of(step, Outcome::Failed, NO_PANE));
+                    continue;
+                };
+                match self.ready(socket, step, !started.is_empty() || !ready.is_empty()) {
+                    Ok(mut one) => {
+                        one.is_in(pane);
+                        ready.push(one);
+                    }
                     Err(start::NotReady::Later) => {
-                        waiting.push_front((step, pane));
+                        waiting.push_front((step, Some(pane)));
                         break;
                     }
                     Err(start::NotReady::Never(outcome, why)) => {
-                        self.wait_in(socket, step, pane.as_deref(), &why);
-                        done.push(Restored { id: pane, ..Restored::of(step, outcome, why) });
+                        self.wait_in(socket, step, Some(&pane), &why);
+                        done.push(Restored { id: Some(pane), ..Restored::of(step, outcome, why) });
                     }
                 }
             }

@@ -115,6 +115,7 @@ fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &Sess
         mark: mark.to_owned(),
         tag: Some(session.to_string()),
         command: Vec::new(),
+        variables: Vec::new(),
     };
     WindowPlan {
         index,

@@ -30,9 +30,15 @@ pub(crate) fn adopt(
             theirs && (record.session_id == session || named_by_hook(record))
         });
         if !known {
+            let moved = records.values().any(|record| record.runs.iter().any(|run| run.is(pid, start)));
             let record =
                 records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
             take(record, entry, start, world, now);
+            // A registry may name a conversation that its agent only passed through (2.1.100 at --resume, measured). Its first
+            // word is as old as the process: any hook's word is newer.
+            if let Some(run) = record.runs.iter_mut().find(|run| run.is(pid, start)).filter(|_| !moved) {
+                run.heard_at = Some(run.launched_at);
+            }
             let entry = note(now, "session_found", &session).with("pid", pid).with("source", "registry");
             notes.push(mark(entry, format!("{pid}@{start}")));
         }

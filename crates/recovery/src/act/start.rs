@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use agents::SessionId;
 use agents::claude::launch::start_environment;
-use mux::Respawn;
+use mux::{PanePlan, Respawn};
 use state::durable;
 use state::launch::Launch;
 use state::lock::Lock;
@@ -38,6 +38,22 @@ pub(super) struct Started<'p> {
     _lease: Lock,
 }
 
+impl Started<'_> {
+    /// The pane it is started in, from now on.
+    pub(super) fn is_in(&mut self, pane: String) {
+        self.program.pane.clone_from(&pane);
+        self.pane = pane;
+        (self.since, self.looked) = (Instant::now(), Instant::now());
+    }
+
+    /// Lets a pane that is to be made begin with this agent.
+    pub(super) fn is_born_in(&self, pane: &mut PanePlan) {
+        pane.command.clone_from(&self.program.words);
+        pane.variables.clone_from(&self.program.variables);
+        pane.cwd.clone_from(&self.program.cwd);
+    }
+}
+
 /// Why an agent is not started now.
 pub(super) enum NotReady {
     /// There is not enough memory while others start.
@@ -52,12 +68,10 @@ impl Actor<'_> {
         &self,
         socket: &Path,
         step: &'p PaneStep,
-        pane: Option<String>,
         others: bool,
     ) -> Result<Started<'p>, NotReady> {
         let failed = |why: String| NotReady::Never(Outcome::Failed, why);
         let old = step.session.clone().ok_or_else(|| failed("no conversation is known".to_owned()))?;
-        let pane = pane.ok_or_else(|| failed("its pane was not made".to_owned()))?;
         if let Some(why) = gates::memory(self.least_memory, MEMORY_PATIENCE, others) {
             return Err(if others { NotReady::Later } else { NotReady::Never(Outcome::Offered, why) });
         }
@@ -87,14 +101,12 @@ impl Actor<'_> {
         let words = self.keeper(&words, &nonce, step.own_command);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
-        let mut variables = self.variables.clone();
-        variables.extend(start.set);
         let cwd = cwd.to_string_lossy().into_owned();
-        let program = Respawn { pane: pane.clone(), cwd, variables, words };
+        let program = Respawn { pane: String::new(), cwd, variables: start.set, words };
         let now = Instant::now();
         Ok(Started {
             step,
-            pane,
+            pane: String::new(),
             session,
             nonce,
             launch,
@@ -119,6 +131,12 @@ impl Actor<'_> {
         kept
     }
 
+    /// A program with what all programs of ours need besides.
+    fn in_its_pane(&self, program: &Respawn) -> Respawn {
+        let variables = self.variables.iter().chain(&program.variables).cloned().collect();
+        Respawn { variables, ..program.clone() }
+    }
+
     /// Starts all that are ready by one command.
     pub(super) fn launch<'p>(
         &self,
@@ -128,7 +146,7 @@ impl Actor<'_> {
         if ready.is_empty() {
             return (ready, Vec::new());
         }
-        let programs: Vec<Respawn> = ready.iter().map(|one| one.program.clone()).collect();
+        let programs: Vec<Respawn> = ready.iter().map(|one| self.in_its_pane(&one.program)).collect();
         let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         if let [only] = ready.as_slice() {
             only.launch.forget();

@@ -126,6 +126,7 @@ fn windows<'s>(
             mark: step.mark.clone(),
             tag: step.session.as_ref().map(ToString::to_string),
             command: Vec::new(),
+            variables: Vec::new(),
         })
     };
     if new.is_empty() {

@@ -64,3 +64,19 @@ fn a_hook_that_comes_after_the_registry_completes_the_run() {
     assert_eq!(record.runs[0].argv.as_ref().map(Vec::len), Some(3));
     assert!(named_by_hook(record));
 }
+
+/// At --resume the registry of 2.1.100 names a conversation that its agent only passes through, and a settle may look just
+/// before the hook's word is there.
+#[test]
+fn a_hook_s_word_is_newer_than_the_registry_s_first() {
+    let mut entry = registered(5, "passed", "cli", Life::Alive);
+    entry.registered.started_at = Some(at(10).as_millisecond());
+    let (mut records, _) = adopted(vec![], vec![entry], &[(5, 0)]);
+    let (real, _) = told("real", &[start(agent(5, 0), 59).with("source", "resume")]);
+    records.insert(real.session_id.clone(), real);
+    crate::follow::follow(&mut records, &world(&[(5, 0)], server(&[0])));
+    assert_eq!(
+        (records[&id("real")].status, records[&id("passed")].status),
+        (Status::Active, Status::EndedCleanly)
+    );
+}
