@@ -1,10 +1,11 @@
 //! `cargo xtask chaos`: rounds of everything that goes wrong, with real agents, and what is left of each conversation.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use lab::agent::VERSIONS;
-use lab::chaos::{self, Plan, Record};
+use lab::chaos::{self, Plan, Record, report};
 
 use crate::workspace;
 
@@ -22,9 +23,31 @@ pub(crate) struct Args {
     /// The seed of the first round; each next one has the next number
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Write what came out as a page into this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Keep the folder of every round, not only of those that are not well
     #[arg(long)]
     keep: bool,
+}
+
+impl Args {
+    /// A round for each of these seeds, and everything else as it is.
+    pub(crate) fn of(seeds: Range<u64>, agent: Vec<String>) -> Args {
+        let rounds = seeds.end - seeds.start;
+        Args { rounds, agent, panes: 6..=24, seed: seeds.start, out: None, keep: false }
+    }
+
+    /// What somebody would type to get the same.
+    fn command(&self) -> String {
+        let agents: String = self.agent.iter().map(|agent| format!(" --agent {agent}")).collect();
+        let (rounds, seed, panes) = (self.rounds, self.seed, &self.panes);
+        format!(
+            "cargo xtask chaos --rounds {rounds} --seed {seed} --panes {}..{}{agents}",
+            panes.start(),
+            panes.end()
+        )
+    }
 }
 
 fn panes(text: &str) -> Result<RangeInclusive<usize>, String> {
@@ -41,6 +64,9 @@ fn panes(text: &str) -> Result<RangeInclusive<usize>, String> {
 /// Runs, prints, and fails when a round is not well.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let records = records(args)?;
+    if let Some(file) = &args.out {
+        std::fs::write(file, report::page(&records, &args.command()))?;
+    }
     let well = records.iter().filter(|record| record.is_well()).count();
     println!("chaos: {well} of {} rounds well", records.len());
     if well < records.len() {
@@ -58,10 +84,10 @@ pub(crate) fn records(args: &Args) -> Result<Vec<Record>> {
         if args.agent.is_empty() { VERSIONS.map(str::to_owned).to_vec() } else { args.agent.clone() };
     let plan =
         Plan { rounds: args.rounds, versions, panes: args.panes.clone(), seed: args.seed, keep: args.keep };
-    chaos::run(&plan, |record| tell(record, &args.panes))
+    chaos::run(&plan, |record| tell(record, args))
 }
 
-fn tell(record: &Record, panes: &RangeInclusive<usize>) {
+fn tell(record: &Record, args: &Args) {
     let faults: Vec<&str> = record.faults.iter().map(|fault| fault.words()).collect();
     let verdict = if record.is_well() { "well" } else { "NOT WELL" };
     println!(
@@ -85,11 +111,6 @@ fn tell(record: &Record, panes: &RangeInclusive<usize>) {
     if let Some(broken) = &record.broken {
         println!("  broken: {broken}");
     }
-    println!(
-        "  again: cargo xtask chaos --rounds 1 --seed {} --agent {} --panes {}..{}",
-        record.seed,
-        record.agent,
-        panes.start(),
-        panes.end()
-    );
+    let again = Args { rounds: 1, seed: record.seed, agent: vec![record.agent.clone()], ..args.clone() };
+    println!("  again: {}", again.command());
 }

@@ -5,9 +5,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use lab::agent::VERSIONS;
+use lab::chaos::SMOKE;
 use lab::recall::Verdict;
 
-use crate::{recall, tools, workspace};
+use crate::{chaos, recall, tools, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ("doc tests", count(workspace::cargo(&["test", "--workspace", "--doc"]))?),
     ];
     parts.push(("recall", recalls(args.quick)?));
+    parts.push(("chaos", rounds(args.quick)?));
     if !args.quick && workspace::root().join("bindings/node/package.json").exists() {
         parts.push(("node binding", node_binding()?));
     }
@@ -62,6 +64,14 @@ fn recalls(quick: bool) -> Result<Count> {
     let args = recall::Args { agent, ..recall::Args::default() };
     let records = recall::records(&args)?;
     let passed = records.iter().filter(|record| record.verdict() == Some(&Verdict::Whole)).count();
+    Ok(Count { passed, failed: records.len() - passed })
+}
+
+/// Every round is a test.
+fn rounds(quick: bool) -> Result<Count> {
+    let agent = if quick { vec![VERSIONS[VERSIONS.len() - 1].to_owned()] } else { Vec::new() };
+    let records = chaos::records(&chaos::Args::of(SMOKE, agent))?;
+    let passed = records.iter().filter(|record| record.is_well()).count();
     Ok(Count { passed, failed: records.len() - passed })
 }
 

@@ -1,6 +1,7 @@
 //! Restores of a round.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -41,8 +42,12 @@ const TYPICAL_CALLS: usize = 160;
 
 impl Stage {
     /// The command that brings everything back, with the environment of a user's shell.
-    pub(super) fn restore_command(&self) -> std::process::Command {
-        let mut command = self.lab.home.rekindle_command(&["restore", "--yes", "--json"]);
+    pub(super) fn restore_command(&self) -> Command {
+        self.restore_by("manual")
+    }
+
+    fn restore_by(&self, trigger: &str) -> Command {
+        let mut command = self.lab.home.rekindle_command(&["restore", "--yes", "--json", "--by", trigger]);
         command.env_clear().envs(self.lab.env());
         command
     }
@@ -68,12 +73,12 @@ impl Stage {
         Ok(())
     }
 
-    /// Three restores at once, as the boot unit, a tmux hook and a user would start them.
+    /// Three restores at once: the boot unit's, the one behind tmux-resurrect, and the user's.
     pub(super) fn restore_thrice(&mut self) -> Result<()> {
         let all: Vec<Result<Finished>> = std::thread::scope(|scope| {
             let stage = &*self;
-            let one = |_| scope.spawn(|| process::run(&mut stage.restore_command(), DEADLINE));
-            let threads: Vec<_> = (0..3).map(one).collect();
+            let one = |by| scope.spawn(move || process::run(&mut stage.restore_by(by), DEADLINE));
+            let threads: Vec<_> = ["boot", "resurrect", "manual"].into_iter().map(one).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
         all.into_iter().try_for_each(|done| self.note_restore(&done?))

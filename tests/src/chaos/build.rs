@@ -50,6 +50,13 @@ impl Stage {
             }
             writeln!(script, "rename-session -t '{target}' {}", quote(&session.name.replace('#', "##")))?;
         }
+        if scene.hooked {
+            // Read by every server that the program starts; this one, which reads no configuration, is told.
+            let lines = self.lab.home.rekindle(&["tmux-conf"])?.stdout;
+            let path = self.lab.home.home().join(".tmux.conf");
+            fs::write(&path, lines)?;
+            writeln!(script, "source-file {}", quote(&path.to_string_lossy()))?;
+        }
         let file = self.lab.home.root().join("scene.tmux");
         fs::write(&file, script)?;
         let done = self.lab.tmux(&["start-server", ";", "source-file", &file.to_string_lossy()])?;

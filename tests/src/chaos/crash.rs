@@ -15,9 +15,10 @@ use crate::process::wait_until;
 const DYING: Duration = Duration::from_secs(30);
 
 impl Stage {
-    /// Kills the tmux server, most times with SIGKILL, and waits until its agents have gone.
+    /// Kills the tmux server, most times with SIGKILL.
     pub(super) fn kill_server(&mut self, random: &mut Random) -> Result<()> {
         self.look();
+        self.dying = self.lab.home.agents();
         if random.chance(70) {
             let pid = self.lab.tmux(&["display-message", "-p", "#{pid}"])?.stdout;
             let pid = pid.trim().parse().ok().and_then(Pid::from_raw).context("tmux has no pid")?;
@@ -27,10 +28,13 @@ impl Stage {
             self.log.say("tmux kill-server");
             self.lab.tmux(&["kill-server"])?;
         }
-        if !wait_until(DYING, || self.lab.home.agents().is_empty()) {
-            bail!("agents outlive their server: {:?}", self.lab.home.agents());
-        }
         Ok(())
+    }
+
+    /// Waits until the agents of a dead server have gone.
+    pub(super) fn wait_for_end(&self) -> Result<()> {
+        let gone = || self.lab.home.agents().iter().all(|agent| !self.dying.contains(agent));
+        if wait_until(DYING, gone) { Ok(()) } else { bail!("agents outlive their server: {:?}", self.dying) }
     }
 
     /// Everything of this home dies at once, as a machine does that loses its power.

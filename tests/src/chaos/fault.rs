@@ -29,6 +29,8 @@ pub enum Fault {
     TranscriptsDeleted,
     /// Settles are killed half way: those that hooks start, and those that fold in what the crash left.
     SettlesKilled,
+    /// A restore begins while agents of the dead server are still going.
+    RestoreTooEarly,
     /// Restores are killed half way, and one is not.
     RestoresKilled,
     /// Three restores run at once.
@@ -42,7 +44,7 @@ pub enum Fault {
 }
 
 /// Every fault there is.
-pub const ALL: [Fault; 16] = [
+pub const ALL: [Fault; 17] = [
     Fault::SavesKilled,
     Fault::SaveOnFullDisk,
     Fault::SaveTorn,
@@ -54,6 +56,7 @@ pub const ALL: [Fault; 16] = [
     Fault::TranscriptsTorn,
     Fault::TranscriptsDeleted,
     Fault::SettlesKilled,
+    Fault::RestoreTooEarly,
     Fault::RestoresKilled,
     Fault::RestoreThrice,
     Fault::SavesDuringRestore,
@@ -64,6 +67,10 @@ pub const ALL: [Fault; 16] = [
 /// A round has one of these at most: what the second one finds is done already.
 const RESTORES: [Fault; 4] =
     [Fault::RestoresKilled, Fault::RestoreThrice, Fault::SavesDuringRestore, Fault::RestoreOnFullDisk];
+
+/// What hits files when everybody is gone: nobody restores before that.
+const AFTER_THE_END: [Fault; 4] =
+    [Fault::PowerCut, Fault::TranscriptsTorn, Fault::TranscriptsDeleted, Fault::SaveTorn];
 
 impl Fault {
     /// What happens, for people.
@@ -80,6 +87,7 @@ impl Fault {
             Fault::TranscriptsTorn => "torn transcripts",
             Fault::TranscriptsDeleted => "deleted transcripts",
             Fault::SettlesKilled => "settles killed",
+            Fault::RestoreTooEarly => "a restore too early",
             Fault::RestoresKilled => "restores killed",
             Fault::RestoreThrice => "three restores at once",
             Fault::SavesDuringRestore => "saves during a restore",
@@ -97,5 +105,22 @@ pub(super) fn draw(random: &mut Random) -> BTreeSet<Fault> {
     let only = restores.next().copied();
     all.retain(|fault| !RESTORES.contains(fault) || Some(*fault) == only);
     let many = random.between(1..=4);
-    all.into_iter().take(many).collect()
+    let mut drawn: BTreeSet<Fault> = all.into_iter().take(many).collect();
+    if AFTER_THE_END.iter().any(|fault| drawn.contains(fault)) {
+        drawn.remove(&Fault::RestoreTooEarly);
+    }
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SMOKE;
+    use super::*;
+
+    #[test]
+    fn the_rounds_of_every_test_run_have_every_fault() {
+        let drawn: BTreeSet<Fault> = SMOKE.flat_map(|seed| draw(&mut Random::of(seed, "faults"))).collect();
+        let missing: Vec<_> = ALL.iter().filter(|fault| !drawn.contains(fault)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }

@@ -15,6 +15,7 @@ mod ledger;
 mod log;
 mod random;
 mod reorder;
+pub mod report;
 mod round;
 mod saving;
 pub mod scene;
@@ -23,7 +24,7 @@ mod speak;
 mod stage;
 mod trace;
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use anyhow::Result;
 
@@ -44,6 +45,9 @@ pub struct Plan {
     /// Whether the folders of rounds that are well are kept, too.
     pub keep: bool,
 }
+
+/// The seeds of the rounds that belong to every test run: they have every fault between them.
+pub const SMOKE: Range<u64> = 5_768_509..5_768_514;
 
 /// Runs the rounds one after another; `tell` hears of each as it ends.
 pub fn run(plan: &Plan, mut tell: impl FnMut(&Record)) -> Result<Vec<Record>> {

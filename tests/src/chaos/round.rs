@@ -100,24 +100,34 @@ fn play(stage: &mut Stage, record: &mut Record) -> Result<()> {
     if has(Fault::AgentsKilled) {
         stage.kill_agents(&mut random(Fault::AgentsKilled))?;
     }
+    let mut saved = None;
     if has(Fault::PowerCut) {
         stage.kill_all()?;
         stage.cut_power(&mut random(Fault::PowerCut))?;
     } else {
         stage.kill_server(&mut Random::of(record.seed, "crash"))?;
+        if has(Fault::RestoreTooEarly) {
+            saved = Some(stage.current()?);
+            stage.restore()?;
+        }
+        stage.wait_for_end()?;
     }
     stage.tear_transcripts(&hit.torn, &mut random(Fault::TranscriptsTorn))?;
     stage.delete_transcripts(&hit.deleted, &mut random(Fault::TranscriptsDeleted))?;
     if has(Fault::SaveTorn) {
         stage.tear_save(&mut random(Fault::SaveTorn))?;
     }
-    let saved = stage.current()?;
+    let saved = match saved {
+        Some(saved) => saved,
+        None => stage.current()?,
+    };
     bring_back(stage, &faults, record.seed)?;
     (record.fates, record.troubles) = stage.judge(&saved)?;
     if has(Fault::Again) && record.troubles.is_empty() {
         // Whatever save is current by now, it must bring back what is there.
         let there = stage.moments.last().cloned().unwrap_or_default();
         stage.kill_server(&mut random(Fault::Again))?;
+        stage.wait_for_end()?;
         stage.restore()?;
         (_, record.troubles) = stage.judge(&there)?;
     }

@@ -9,6 +9,8 @@ use super::random::Random;
 pub struct Scene {
     /// Its sessions.
     pub sessions: Vec<SessionScene>,
+    /// Whether tmux is told to call the program at every change, as `init --tmux` does it.
+    pub hooked: bool,
 }
 
 /// A session.
@@ -101,7 +103,7 @@ pub(super) fn draw(random: &mut Random, panes: &RangeInclusive<usize>) -> Scene 
     if let Some(last) = sessions.last_mut().and_then(|session| session.windows.last_mut()) {
         last.panes.append(&mut left);
     }
-    Scene { sessions }
+    Scene { sessions, hooked: random.chance(40) }
 }
 
 /// Agents cost a second of a core each, twice: a few are enough, and now and then some more.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use super::ledger::Held;
 use super::stage::Stage;
@@ -12,10 +13,20 @@ use crate::wired::PATIENCE;
 /// How long an Enter may take until the API hears of it. 2.1.31 loses one while it draws a resumed conversation.
 const HEARD: Duration = Duration::from_millis(1500);
 
+/// From start to its first word an agent took 7 s under load.
+const BEGUN: Duration = Duration::from_secs(20);
+
 impl Stage {
+    /// Waits until the agent of a pane has begun: what is typed before that is lost. Whose hooks do not work is tried anyway.
+    fn wait_for_agent(&self, pane: &str) {
+        let begun = |record: &Value| record["place"]["pane"] == pane && record["status"] == "active";
+        wait_until(BEGUN, || self.lab.records().iter().any(begun));
+    }
+
     /// Types a prompt into a pane and returns what of the conversation reached the API with it.
     pub(super) fn ask(&self, pane: &str, number: u8, words: &str) -> Result<Held> {
         let prompt = format!("ask-{number:02} {words}");
+        self.wait_for_agent(pane);
         self.lab.type_line(pane, &prompt)?;
         let heard = || {
             let requests = self.lab.api.requests_with(&prompt);

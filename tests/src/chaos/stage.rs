@@ -38,6 +38,8 @@ pub(super) struct Stage {
     pub(super) excuses: BTreeSet<String>,
     /// The conversations whose copies in the vault are all that is left of them.
     pub(super) spared: BTreeSet<String>,
+    /// The agents of the server that was killed last.
+    pub(super) dying: Vec<Body>,
     pub(super) log: Log,
     next: AtomicU8,
 }
@@ -56,6 +58,7 @@ impl Stage {
             reports: Vec::new(),
             excuses: BTreeSet::new(),
             spared: BTreeSet::new(),
+            dying: Vec::new(),
             log,
             next: AtomicU8::new(0),
         };
