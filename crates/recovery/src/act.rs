@@ -6,7 +6,7 @@ mod start;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use agents::claude::CHILD_VARIABLES;
@@ -51,6 +51,15 @@ pub struct Actor<'a> {
     pub scope: bool,
 }
 
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Acted {
+    /// What became of each pane.
+    pub panes: Vec<Restored>,
+    /// When the last pane was made or the last agent started; what follows is waiting for their word.
+    pub started: Option<Instant>,
+}
+
 pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(20);
@@ -66,18 +75,19 @@ impl Actor<'_> {
     ///
     /// # Errors
     /// The sessions of a server could not be made. Panes are judged one by one.
-    pub fn act(&self, plan: &Plan) -> Result<Vec<Restored>, mux::StartError> {
-        let mut done = Vec::new();
+    pub fn act(&self, plan: &Plan) -> Result<Acted, mux::StartError> {
+        let mut acted = Acted::default();
         for server in &plan.servers {
-            done.extend(self.act_on(server)?);
+            self.act_on(server, &mut acted)?;
         }
-        Ok(done)
+        Ok(acted)
     }
 
-    fn act_on(&self, server: &ServerPlan) -> Result<Vec<Restored>, mux::StartError> {
+    fn act_on(&self, server: &ServerPlan, acted: &mut Acted) -> Result<(), mux::StartError> {
         let socket = server.socket.as_path();
         let (mut born, mut done) = self.firstborn(server);
         let ids = self.make(server, &born)?;
+        acted.started = Some(Instant::now());
         let seated = |step: &PaneStep| match &step.seat {
             Seat::There { pane, .. } => Some(pane.clone()),
             _ => ids.get(&step.mark).cloned(),
@@ -117,8 +127,9 @@ impl Actor<'_> {
             }
             done.push(Restored { id: pane, ..restored });
         }
-        done.extend(self.start_all(socket, waiting, born));
-        Ok(done)
+        acted.panes.append(&mut done);
+        self.start_all(socket, waiting, born, acted);
+        Ok(())
     }
 
     /// The agents that are started together with their panes: the first ones, as many as may start at once. A pane that is
@@ -217,8 +228,9 @@ impl Actor<'_> {
         socket: &Path,
         mut waiting: VecDeque<(&'p PaneStep, Option<String>)>,
         mut started: Vec<Started<'p>>,
-    ) -> Vec<Restored> {
-        let mut done: Vec<Restored> = Vec::new();
+        acted: &mut Acted,
+    ) {
+        let done = &mut acted.panes;
         while !waiting.is_empty() || !started.is_empty() {
             let mut ready = Vec::new();
             while started.len() + ready.len() < self.max_parallel.max(1) {
@@ -242,7 +254,9 @@ impl Actor<'_> {
                     }
                 }
             }
+            let launches = !ready.is_empty();
             let (running, failed) = self.launch(socket, ready);
+            acted.started = if launches { Some(Instant::now()) } else { acted.started };
             started.extend(running);
             done.extend(failed);
             let mut still = Vec::new();
@@ -266,7 +280,6 @@ impl Actor<'_> {
                 poll();
             }
         }
-        done
     }
 }
 

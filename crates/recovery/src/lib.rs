@@ -22,7 +22,7 @@ mod tracker;
 mod undo;
 mod whose;
 
-pub use act::Actor;
+pub use act::{Acted, Actor};
 pub use automatic::{Automatic, BY_ITSELF, automatic};
 pub use briefing::{Briefing, context_file, sweep_context_files};
 pub use crashed::{Places, crashed, last_place};

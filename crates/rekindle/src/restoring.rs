@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use agents::claude::Owners;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Act, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
+use recovery::{Act, Acted, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::durable;
@@ -92,6 +92,8 @@ pub(crate) struct Done {
     pub(crate) restored: usize,
     /// Agents that were missing.
     pub(crate) total: usize,
+    /// When everything was made and started.
+    pub(crate) started: Option<Instant>,
 }
 
 /// Does what a plan says, and writes down what was decided before and what came of it after. `by` says what asked for it.
@@ -127,7 +129,7 @@ pub(crate) fn act(
         variables: NEEDED.iter().filter_map(needed).collect(),
         scope: Context::has_scopes(),
     };
-    let panes = actor.act(plan)?;
+    let Acted { panes, started } = actor.act(plan)?;
     record.finish(&panes, |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
@@ -138,7 +140,7 @@ pub(crate) fn act(
         |step: &&PaneStep| step.session.is_some() && step.concerns() && step.decision.act != Act::Shell;
     let total = plan.panes().filter(starts).count();
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
-    let done = Done { restore_id, panes, restored, total };
+    let done = Done { restore_id, panes, restored, total, started };
     publish(context, &done, begun)?;
     Ok(done)
 }

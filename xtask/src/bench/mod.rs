@@ -8,6 +8,7 @@ mod hook;
 mod measure;
 mod redaction;
 mod report;
+mod restoring;
 mod rows;
 mod saving;
 mod statusline;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => workspace::build_program()?,
     };
     let hot = hook::lines(&program).into_iter().chain(statusline::lines(&program));
-    let hot: Vec<Line> = hot.chain([saving::line(&program)]).collect();
+    let hot: Vec<Line> = hot.chain([saving::line(&program), restoring::line(&program)]).collect();
     if args.hot {
         return report::show(&hot, false);
     }

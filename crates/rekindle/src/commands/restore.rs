@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use recovery::{Act, Outcome, Plan, Restored, plan};
 use saves::Save;
@@ -44,6 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let begun = Instant::now();
     if args.by.stays(context)?.is_some() {
         return Ok(Exit::Done);
     }
@@ -63,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if planned.is_empty() {
-        return report(&unmoved(&planned), &planned, args.json);
+        return report(&unmoved(&planned), &planned, None, args.json);
     }
     if !args.yes && !args.by.is_automatic() {
         if !args.json {
@@ -77,7 +79,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.only.is_empty() {
         save_what_is_there(context);
     }
-    report(&done, &planned, args.json)
+    let started = done.started.map(|at| at.duration_since(begun));
+    report(&done, &planned, started, args.json)
 }
 
 /// What a restore that has nothing to do says: who is still missing.
@@ -170,12 +173,14 @@ pub(super) fn word(act: Act) -> &'static str {
     }
 }
 
-fn report(done: &Done, planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
+fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool) -> Result<Exit, Failure> {
     let panes = &done.panes;
     let failed = panes.iter().any(|pane| matches!(pane.outcome, Outcome::Failed | Outcome::Unverified));
     let mut out = Out::new();
     if as_json {
-        out.json(restoring::as_json(done));
+        let mut object = restoring::as_json(done);
+        object["startedMs"] = json!(started.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+        out.json(object);
     } else if panes.is_empty() {
         out.line("everything is there");
     } else {
