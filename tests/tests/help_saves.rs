@@ -166,6 +166,7 @@ fn help_of_restore() {
           --yes               Do not ask
           --lazy              Let each pane show what it will resume, and resume it
                               when it is looked at
+          --last              Say what the last restore did, and do nothing
           --max-parallel <N>  Agents that start at once
           --json              Print one JSON object
       -h, --help              Print help

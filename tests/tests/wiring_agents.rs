@@ -187,6 +187,8 @@ fn plugin_and_init_say_the_same() {
     for (ours, theirs) in [
         ("commands/status.md", "commands/rekindle/status.md"),
         ("commands/map.md", "commands/rekindle/map.md"),
+        ("commands/restore.md", "commands/rekindle/restore.md"),
+        ("commands/inject.md", "commands/rekindle/inject.md"),
         ("skills/rekindle-save/SKILL.md", "skills/rekindle-save/SKILL.md"),
         ("skills/rekindle-restore/SKILL.md", "skills/rekindle-restore/SKILL.md"),
     ] {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::build::{Base, MARK, quote, set, text, words};
 use crate::deadline::{Ran, run_with};
+use crate::focus::LAZY;
 use crate::list::tmux;
 
 /// tmux refused, or did not answer.
@@ -156,7 +157,8 @@ pub fn respawn(socket: &Path, programs: &[Respawn], deadline: Duration) -> Resul
         // `#(command)` in a directory's name runs (measured), so every `#` is doubled.
         let (pane, cwd) = (quote(&program.pane), text(&program.cwd));
         let (set, words) = (set(&program.variables), words(&program.words));
-        format!("respawn-pane -k -t {pane} -c {cwd}{set}{words}\n")
+        // What comes next does not want to be told when it is looked at.
+        format!("set-option -p -u -t {pane} {LAZY}\nrespawn-pane -k -t {pane} -c {cwd}{set}{words}\n")
     };
     let mut sourced = tmux(socket);
     sourced.args(["source-file", "-"]);

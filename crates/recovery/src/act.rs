@@ -101,7 +101,7 @@ impl Actor<'_> {
         }
         born.retain(|one| !one.pane.is_empty());
         let refused: Vec<String> = done.iter().map(|one: &Restored| one.pane.clone()).collect();
-        let mut waiting = VecDeque::new();
+        let (mut waiting, mut lazy) = (VecDeque::new(), Vec::new());
         for step in &server.panes {
             let pane = seated(step);
             if judged.contains(&step.mark.as_str()) || !step.concerns() {
@@ -124,8 +124,13 @@ impl Actor<'_> {
             if step.decision.act.starts() {
                 restored.reason = format!("it waits in its pane: {}", step.decision.reason);
                 self.wait_in(socket, step, pane.as_deref(), &step.decision.reason);
+                lazy.extend(pane.clone());
             }
             done.push(Restored { id: pane, ..restored });
+        }
+        if !lazy.is_empty() {
+            let panes: Vec<&str> = lazy.iter().map(String::as_str).collect();
+            mux::tell_focus(socket, &panes, TMUX_DEADLINE);
         }
         acted.panes.append(&mut done);
         self.start_all(socket, waiting, born, acted);

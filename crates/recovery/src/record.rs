@@ -36,6 +36,9 @@ pub struct DecisionRecord {
     pub by: String,
     /// Whether it came to its end.
     pub finished: bool,
+    /// When it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
     /// When it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Timestamp>,
@@ -109,6 +112,7 @@ impl DecisionRecord {
             .map(|(socket, step)| pane(socket, step))
             .collect();
         DecisionRecord {
+            finished_at: None,
             schema: SCHEMA,
             restore_id,
             at,
@@ -120,8 +124,14 @@ impl DecisionRecord {
     }
 
     /// Adds what came of it.
-    pub fn finish(&mut self, restored: &[Restored], server: impl Fn(&PathBuf) -> Option<(u32, i64)>) {
+    pub fn finish(
+        &mut self,
+        restored: &[Restored],
+        now: Timestamp,
+        server: impl Fn(&PathBuf) -> Option<(u32, i64)>,
+    ) {
         self.finished = true;
+        self.finished_at = Some(now);
         for pane in &mut self.panes {
             pane.server = server(&pane.socket);
             let Some(one) = restored.iter().find(|one| one.pane == pane.pane) else { continue };

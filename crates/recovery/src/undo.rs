@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agents::SessionId;
 use jiff::Timestamp;
 use serde::Serialize;
-use state::record::{SessionRecord, Status};
+use state::record::{Doing, SessionRecord, Status};
 
 use crate::record::{DecisionRecord, PaneDecision};
 use crate::seats::{Live, Occupant};
@@ -51,7 +51,9 @@ pub fn undo_plan(
         }
         let occupant = live.occupants.get(&id)?;
         let what = match occupant {
-            Occupant::Agent { session, .. } => agent(pane, session.as_ref(), record.at, records),
+            Occupant::Agent { session, .. } => {
+                agent(pane, session.as_ref(), record.finished_at.unwrap_or(record.at), records)
+            }
             Occupant::Program { name } => TakenBack::Keep(format!("it runs {name}")),
             Occupant::Shell | Occupant::Waiting if pane.made => TakenBack::Close,
             Occupant::Waiting => TakenBack::Shell,
@@ -75,8 +77,13 @@ fn agent(
     }
     let worked = here.and_then(|id| records.get(id)).is_none_or(|record| {
         let asked = record.last_prompt.as_ref().and_then(|prompt| prompt.at);
-        let busy = record.activity.is_some_and(|activity| activity.state != state::record::Doing::Idle);
-        record.status == Status::Active && (busy || asked.is_some_and(|at| at > since))
+        // A turn that has just ended is known before its rows are in the transcript. That it waits for its user says nothing.
+        let turned = record.activity.is_some_and(|activity| match activity.state {
+            Doing::Busy | Doing::Shell => true,
+            Doing::Idle => activity.since > since,
+            Doing::Waiting => false,
+        });
+        record.status == Status::Active && (turned || asked.is_some_and(|at| at > since))
     });
     match (worked, pane.made) {
         (true, _) => TakenBack::Keep("its agent has worked since".to_owned()),

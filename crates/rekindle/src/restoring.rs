@@ -130,7 +130,7 @@ pub(crate) fn act(
         scope: Context::has_scopes(),
     };
     let Acted { panes, started } = actor.act(plan)?;
-    record.finish(&panes, |socket| match mux::list(socket, TMUX_DEADLINE) {
+    record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
     });

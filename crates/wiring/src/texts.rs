@@ -11,7 +11,7 @@ pub(crate) struct Text {
 }
 
 /// All of them.
-pub(crate) const TEXTS: [Text; 4] = [
+pub(crate) const TEXTS: [Text; 6] = [
     Text {
         place: "commands/rekindle/status.md",
         part: Part::SlashCommand,
@@ -21,6 +21,16 @@ pub(crate) const TEXTS: [Text; 4] = [
         place: "commands/rekindle/map.md",
         part: Part::SlashCommand,
         text: include_str!("../../../commands/map.md"),
+    },
+    Text {
+        place: "commands/rekindle/restore.md",
+        part: Part::SlashCommand,
+        text: include_str!("../../../commands/restore.md"),
+    },
+    Text {
+        place: "commands/rekindle/inject.md",
+        part: Part::SlashCommand,
+        text: include_str!("../../../commands/inject.md"),
     },
     Text {
         place: "skills/rekindle-save/SKILL.md",

@@ -3,13 +3,13 @@ use std::time::{Duration, Instant};
 
 use recovery::{Act, Outcome, Plan, Restored, plan};
 use saves::Save;
-use serde_json::json;
+use serde_json::{Value, json};
 use state::saves::Kind;
 
 use crate::commands::trigger::Trigger;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, count, say};
+use crate::output::{Out, Table, ago, count, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// Let each pane show what it will resume, and resume it when it is looked at
     #[arg(long)]
     lazy: bool,
+    /// Say what the last restore did, and do nothing
+    #[arg(long, conflicts_with_all = ["save", "only", "dry_run", "yes", "lazy"])]
+    last: bool,
     /// Agents that start at once
     #[arg(long, value_name = "N")]
     max_parallel: Option<usize>,
@@ -45,6 +48,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.last {
+        return last(context, args.json);
+    }
     let begun = Instant::now();
     if args.by.stays(context)?.is_some() {
         return Ok(Exit::Done);
@@ -81,6 +87,39 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let started = done.started.map(|at| at.duration_since(begun));
     report(&done, &planned, started, args.json)
+}
+
+/// What the last restore did.
+fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
+    let path = context.clinic.state.instances().join("restore/last-restore.json");
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Failure::new(Exit::Failed, "nothing was restored yet"));
+        }
+        Err(error) => {
+            return Err(Failure::new(Exit::Failed, format!("cannot read {}: {error}", path.display())));
+        }
+    };
+    let report: Value = serde_json::from_slice(&text).map_err(|error| {
+        Failure::new(Exit::Failed, format!("cannot understand {}: {error}", path.display()))
+    })?;
+    let mut out = Out::new();
+    if as_json {
+        out.json(report);
+        return out.finish();
+    }
+    let mut table = Table::new(&["pane", "session", "outcome", "why"]);
+    for pane in report["panes"].as_array().into_iter().flatten() {
+        let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
+        let session = word("sessionId").chars().take(8).collect();
+        table.row(&[word("pane"), session, word("outcome").replace('_', " "), word("reason")]);
+    }
+    out.line(&table.text());
+    let at = report["at"].as_str().and_then(|at| at.parse().ok());
+    let ago = at.map(|at| format!(", {}", ago(at))).unwrap_or_default();
+    out.line(&format!("\nRestored {}/{}{ago}", report["restored"], report["total"]));
+    out.finish()
 }
 
 /// What a restore that has nothing to do says: who is still missing.

@@ -117,6 +117,10 @@ fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
 fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit, Failure> {
     let survey = Survey::take(context)?;
     let waiting = all(context, &survey.settled);
+    // Asked by an agent about its own conversation.
+    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionId::new(&id).ok());
+    let own: Vec<SessionId> = own.filter(|_| named.is_empty()).into_iter().collect();
+    let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {
         ([only], _) | ([], [only]) => only,
         ([], []) => return Err(Failure::new(Exit::Usage, "nobody crashed").hint("say whose brief you want")),
