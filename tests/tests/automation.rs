@@ -290,6 +290,11 @@ fn ticks_write_what_is_new_and_are_quiet() {
     drop(lock);
     assert!(desk.home.rekindle(&["pause"]).unwrap().success());
     assert_eq!(desk.home.rekindle_json(&["tick"]).unwrap()["skipped"], "paused");
+    assert!(desk.home.rekindle(&["tick", "--hook"]).unwrap().success());
+    assert!(!desk.home.state().join("cache/save-wanted").exists(), "in a pause nobody asks for a save");
+    assert!(desk.home.rekindle(&["unpause"]).unwrap().success());
+    assert!(desk.home.rekindle(&["tick", "--hook"]).unwrap().success());
+    assert!(desk.home.state().join("cache/save-wanted").exists());
 }
 
 /// The plugin as TPM runs it.

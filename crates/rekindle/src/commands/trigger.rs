@@ -63,8 +63,11 @@ impl Trigger {
             return Ok(Some("everything automatic is paused"));
         }
         let key = context.settler()?.key;
-        let listed = state::saves::list(state, Some(&key))?;
-        let current = listed.current.and_then(|id| state::saves::load(state, Some(&key), &id).ok());
+        let mut current = state::saves::named_current(state, Some(&key));
+        if current.is_none() {
+            let listed = state::saves::list(state, Some(&key))?;
+            current = listed.current.and_then(|id| state::saves::load(state, Some(&key), &id).ok());
+        }
         let Some(save) = current.as_ref().and_then(Save::of) else { return Ok(Some("there is no save")) };
         // However many triggers there are, it happens once.
         if let Err(LockError::Held { .. }) = Lock::try_shared(&state::saves::restore_lock(state, None)) {
