@@ -23,10 +23,23 @@ impl Stage {
         wait_until(BEGUN, || self.lab.records().iter().any(begun));
     }
 
+    /// Says no to a question that stands in the way, as a user would: 2.1.325 offers its other renderer to a home that an
+    /// older one has used (measured).
+    fn wave_aside(&self, pane: &str) -> Result<()> {
+        let asked = || self.lab.screen(pane).contains("Esc to cancel");
+        if asked() {
+            self.log.say(&format!("{pane} asks: {}", self.lab.screen(pane).trim()));
+            self.lab.tmux(&["send-keys", "-t", pane, "Escape"])?;
+            wait_until(HEARD, || !asked());
+        }
+        Ok(())
+    }
+
     /// Types a prompt into a pane and returns what of the conversation reached the API with it.
     pub(super) fn ask(&self, pane: &str, number: u8, words: &str) -> Result<Held> {
         let prompt = format!("ask-{number:02} {words}");
         self.wait_for_agent(pane);
+        self.wave_aside(pane)?;
         self.lab.type_line(pane, &prompt)?;
         let heard = || {
             let requests = self.lab.api.requests_with(&prompt);
