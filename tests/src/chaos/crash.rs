@@ -33,7 +33,8 @@ impl Stage {
 
     /// Waits until the agents of a dead server have gone.
     pub(super) fn wait_for_end(&self) -> Result<()> {
-        let gone = || self.lab.home.agents().iter().all(|agent| !self.dying.contains(agent));
+        let dying = |pid: u32| self.dying.iter().any(|agent| agent.pid == pid);
+        let gone = || !self.lab.home.agents().iter().any(|agent| dying(agent.pid));
         if wait_until(DYING, gone) { Ok(()) } else { bail!("agents outlive their server: {:?}", self.dying) }
     }
 
@@ -86,7 +87,7 @@ impl Stage {
             self.log.say(&format!("kill -9 of {}, {}", self.talkers[at].word, agent.pid));
             agent.kill();
             let gone = || {
-                let lives = self.lab.home.agents().contains(agent);
+                let lives = self.lab.home.agents().iter().any(|other| other.pid == agent.pid);
                 !lives && (typed || self.lab.shape().is_ok_and(|shape| shape.len() < before.len()))
             };
             if !wait_until(DYING, gone) {

@@ -222,3 +222,6 @@ struct Seat {
     pane: String,
     pid: u32,
 }
+
+#[cfg(test)]
+mod tests;
