@@ -179,4 +179,25 @@ fn what_was_closed_stays_closed_until_it_is_named() {
     assert!(!tmux(&lab, &["list-sessions"]).contains("closed"));
     restore(&lab, &["--only", "closed"]);
     assert!(tmux(&lab, &["list-sessions"]).contains("closed"));
+    let cases: [(&[&str], &str); 2] = [
+        (&["restore", "--yes", "--only", "nowhere"], "no saved pane begins with nowhere"),
+        (&["restore", "--yes", "no-such"], "no save is called no-such"),
+    ];
+    for (words, says) in cases {
+        let done = lab.home.rekindle(words).unwrap();
+        assert_eq!(done.code(), Some(2), "{}", done.words());
+        assert!(done.stderr.contains(says), "{}", done.words());
+    }
+}
+
+/// Some panes of much: a window of a session whose others, links and groups stay away.
+#[test]
+fn only_what_was_asked_for_comes_back() {
+    let lab = new();
+    build(&lab);
+    save(&lab);
+    kill_server(&lab);
+    restore(&lab, &["--only", "same:7"]);
+    let windows = tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
+    assert_eq!(windows.lines().collect::<Vec<_>>(), ["work:7"]);
 }

@@ -63,6 +63,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let ground = restoring::ground(context, &settled);
     let again = args.save.is_some() || !args.only.is_empty();
     let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, args.by.is_automatic()));
+    for begin in &args.only {
+        if !planned.panes().any(|step| step.reference.starts_with(begin.as_str())) {
+            return Err(Failure::new(Exit::Usage, format!("no saved pane begins with {begin}"))
+                .hint("rekindle restore --dry-run lists what would be restored"));
+        }
+    }
     narrow(&mut planned, &args.only);
     if args.dry_run {
         return show_plan(&planned, args.json);
@@ -166,6 +172,10 @@ fn narrow(planned: &mut Plan, only: &[String]) {
         let marks: BTreeSet<String> = server.panes.iter().map(|pane| pane.mark.clone()).collect();
         for session in &mut server.sessions {
             session.windows.retain(|window| window.panes.iter().any(|pane| marks.contains(&pane.mark)));
+            session.links.clear();
+            let kept: BTreeSet<u32> = session.windows.iter().map(|window| window.index).collect();
+            session.shown = session.shown.filter(|index| kept.contains(index));
+            session.last = session.last.filter(|index| kept.contains(index));
         }
         server.sessions.retain(|session| !session.windows.is_empty());
     }
