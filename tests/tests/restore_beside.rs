@@ -51,6 +51,11 @@ fn an_agent_that_was_started_in_its_place_goes_only_while_it_knows_nothing() {
     let offered = || std::fs::read_to_string(&shown).is_ok_and(|text| text.contains("crashed here"));
     assert!(wait_until(PATIENCE, || lab.home.rekindle(&["settle"]).is_ok() && offered()));
 
+    let listed = lab.home.rekindle_json(&["recover", "--dry-run"]).unwrap();
+    let agents = listed["agents"].as_array().unwrap();
+    let crashed = agents.iter().find(|agent| agent["sessionId"] == *one).unwrap();
+    assert_eq!(crashed["reason"], "restored_empty", "{crashed}");
+
     let done = restore(&lab);
     assert_eq!(outcome(&done, &one), "resumed", "{done}");
     assert!(lab.probe("work:1.0", "probe-one").unwrap().contains("ask-00"));

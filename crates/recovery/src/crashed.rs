@@ -1,9 +1,10 @@
 //! Which conversations wait to be recovered, and where each of them comes back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use mux::PaneShot;
 use state::record::{SessionRecord, Status, TmuxPlace};
 
 use crate::plan::Plan;
@@ -28,6 +29,26 @@ pub fn crashed<'a>(
 /// The pane that a conversation was in last.
 pub fn last_place(record: &SessionRecord) -> Option<&TmuxPlace> {
     record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()))
+}
+
+/// What stands at a conversation's place in another life of its server, in the same directory: a shell where its agent should
+/// be, or an agent that knows nothing, as tmux-resurrect leaves them. The pane, and the word for why its agent is gone.
+pub fn left_in_place(record: &SessionRecord, live: &Live) -> Option<(String, &'static str)> {
+    let place = last_place(record)?;
+    if (live.shot.pid, live.shot.start_time) == (place.server, place.started) {
+        return None;
+    }
+    let same = |pane: &&PaneShot| {
+        live.shot.reference(&pane.id).is_some_and(|known| known.as_str() == place.reference)
+            && record.cwd.as_deref() == Some(Path::new(&pane.cwd))
+    };
+    let pane = live.shot.panes().find(same)?;
+    let word = match live.occupants.get(&pane.id)? {
+        Occupant::Shell | Occupant::Waiting => "shell_instead",
+        Occupant::Agent { empty: true, .. } => "restored_empty",
+        _ => return None,
+    };
+    Some((pane.id.clone(), word))
 }
 
 /// Where conversations come back: each in its own pane where only a shell is left in it, else in a new window of its
@@ -94,7 +115,7 @@ impl Plan {
 mod tests {
     use super::*;
     use agents::SessionId;
-    use mux::{Link, Session, Shot};
+    use mux::{Link, Session, Shot, Window};
     use state::record::Run;
 
     fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
@@ -168,5 +189,62 @@ mod tests {
         assert_eq!(places.of(&place("sock//work:0.1", 12), Some(&other)), window("work", Some("$3"), 6));
         assert_eq!(places.of(&place("home:3.0", 11), None), window("home", None, 0));
         assert_eq!(places.of(&place("home:4.0", 11), None), window("home", None, 1));
+    }
+
+    #[test]
+    fn what_stands_in_its_place_tells_why_it_is_gone() {
+        let gone = record("s1", 1, |record| {
+            record.cwd = Some("/a".into());
+            record.place = Some(TmuxPlace {
+                socket: "/tmp/tmux-0/default".into(),
+                server: 1,
+                started: 1,
+                pane: "%7".to_owned(),
+                reference: "work:0.0".to_owned(),
+            });
+        });
+        let live = |pid: u32, cwd: &str, occupant: Occupant| {
+            let pane = PaneShot { id: "%3".to_owned(), cwd: cwd.to_owned(), ..PaneShot::default() };
+            let window = Window {
+                id: "@0".to_owned(),
+                name: String::new(),
+                layout: String::new(),
+                zoomed: false,
+                width: 80,
+                height: 24,
+                automatic_rename: true,
+                panes: vec![pane],
+            };
+            let link = Link { index: 0, window: "@0".to_owned(), active: true, last: false };
+            let session = Session {
+                id: "$0".to_owned(),
+                name: "work".to_owned(),
+                group: None,
+                path: String::new(),
+                attached: 0,
+                windows: vec![link],
+            };
+            Live {
+                shot: Shot {
+                    socket: "/tmp/tmux-0/default".into(),
+                    pid,
+                    start_time: i64::from(pid),
+                    version: "3.3a".to_owned(),
+                    sessions: vec![session],
+                    windows: vec![window],
+                },
+                marks: BTreeMap::new(),
+                occupants: [("%3".to_owned(), occupant)].into(),
+            }
+        };
+        let check = |live: Live, word: Option<&str>| {
+            assert_eq!(left_in_place(&gone, &live).map(|(_, word)| word), word);
+        };
+        let agent = |empty| Occupant::Agent { session: None, empty };
+        check(live(2, "/a", Occupant::Shell), Some("shell_instead"));
+        check(live(2, "/a", agent(true)), Some("restored_empty"));
+        check(live(2, "/a", agent(false)), None);
+        check(live(2, "/b", Occupant::Shell), None);
+        check(live(1, "/a", Occupant::Shell), None);
     }
 }

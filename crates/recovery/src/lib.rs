@@ -25,7 +25,7 @@ mod whose;
 pub use act::{Acted, Actor};
 pub use automatic::{Automatic, BY_ITSELF, automatic};
 pub use briefing::{Briefing, context_file, sweep_context_files};
-pub use crashed::{Places, crashed, last_place};
+pub use crashed::{Places, crashed, last_place, left_in_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known};
 pub use live::{Silent, look};

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use agents::SessionId;
-use recovery::{Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place};
+use recovery::{
+    Destination, Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place, left_in_place,
+};
 use serde_json::json;
 use settle::{Settled, socket_of};
 
@@ -64,7 +66,12 @@ fn plan(
         let (socket, destination) = match (place, &around) {
             (Some(place), _) => {
                 let known = live(&place.socket);
-                (place.socket.clone(), destinations.of(place, known))
+                let left = record(session).and_then(|record| left_in_place(record, known?));
+                let destination = match left {
+                    Some((pane, _)) => Destination::Pane { pane, reference: place.reference.clone() },
+                    None => destinations.of(place, known),
+                };
+                (place.socket.clone(), destination)
             }
             (None, Some((socket, pane))) => {
                 let known = live(socket);

@@ -3,7 +3,7 @@
 use agents::SessionId;
 use context::Brief;
 use jiff::Timestamp;
-use recovery::{Destination, PaneStep, bring_back, last_place};
+use recovery::{Destination, PaneStep, bring_back, last_place, left_in_place};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::record::SessionRecord;
@@ -19,6 +19,8 @@ use crate::restoring;
 pub(super) struct Found<'a> {
     pub(super) session: SessionId,
     record: Option<&'a SessionRecord>,
+    /// Why it is gone, by what stands in its place now.
+    stands: Option<&'static str>,
     /// What would be done.
     step: Option<PaneStep>,
     brief: Brief,
@@ -33,13 +35,24 @@ pub(super) fn find<'a>(
     let briefing = briefing(context, &settled.records, Ask::Nobody)?;
     let ground = restoring::ground(context, settled);
     let wanted = restoring::wanted(context, true, false);
+    let record = |session: &SessionId| settled.records.get(session);
+    let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
+    // Whom a server that does not answer would tell more about is listed with what is known.
+    let alive = restoring::look(&places.collect(), settled).unwrap_or_default();
+    let reason = |session: &SessionId| {
+        let record = record(session)?;
+        let left =
+            alive.iter().filter(|live| last_place(record).is_some_and(|p| p.socket == live.shot.socket));
+        left.filter_map(|live| left_in_place(record, live)).map(|(_, word)| word).next()
+    };
     let found = |session: &SessionId| {
         // Where it comes back is decided when it does; what becomes of it does not depend on that.
         let anywhere = Destination::Window { session: String::new(), there: None, index: 0 };
         let plan = bring_back(&ground, session, "/nonexistent".into(), &anywhere, wanted);
         Found {
             session: session.clone(),
-            record: settled.records.get(session),
+            record: record(session),
+            stands: reason(session),
             step: plan.servers.into_iter().flat_map(|server| server.panes).next(),
             brief: briefing.brief(session),
         }
@@ -90,7 +103,8 @@ impl Found<'_> {
     }
 
     fn reason(&self) -> &str {
-        self.record.and_then(|record| record.reason.as_deref()).unwrap_or("unknown")
+        let recorded = || self.record.and_then(|record| record.reason.as_deref());
+        self.stands.or_else(recorded).unwrap_or("unknown")
     }
 
     fn row(&self, number: usize, now: Timestamp) -> [String; 9] {
