@@ -21,9 +21,6 @@ pub struct Silent {
     pub why: String,
 }
 
-/// What a pane's own command is called that waits for its agent.
-pub(crate) const OWN_PROGRAM: &str = "rekindle";
-
 /// Looks at the servers on these sockets; those that are gone are left out.
 ///
 /// # Errors
@@ -77,15 +74,30 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
     let children = processes.values().any(|process| process.parent == pane.pid);
     match pane.command.as_str() {
         _ if pane.dead => Occupant::Shell,
-        OWN_PROGRAM if !children => Occupant::Waiting,
+        name if !is_shell(name) && runs_ours(&pane.start_command, "wait") && !children => Occupant::Waiting,
+        // Its agent is about to begin, or has just ended: a moment later it is one or a shell.
+        name if !is_shell(name) && runs_ours(&pane.start_command, "run") => {
+            Occupant::Agent { session: started_in(&pane.start_command), empty: false }
+        }
         name if is_shell(name) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
     }
 }
 
+/// The words of a pane's own command, as tmux tells it.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command.split([' ', '"', '\'']).filter(|word| !word.is_empty())
+}
+
+/// Whether a pane was started with `pane wait` or `pane run` of this program, whatever that is called.
+fn runs_ours(command: &str, verb: &str) -> bool {
+    let mut words = words(command).skip_while(|word| *word != "pane");
+    words.next().is_some() && words.next() == Some(verb)
+}
+
 /// The conversation that a pane's own command resumes or begins.
 fn started_in(command: &str) -> Option<SessionId> {
-    let mut words = command.split([' ', '"', '\'']).filter(|word| !word.is_empty());
+    let mut words = words(command);
     words.find(|word| ["--resume", "--session-id"].contains(word))?;
     SessionId::new(words.next()?).ok().filter(SessionId::is_uuid)
 }
@@ -109,6 +121,9 @@ mod tests {
             Some(id)
         );
         assert_eq!(of(&format!("\"claude\" \"--session-id\" \"{id}\"")).as_deref(), Some(id));
+        assert!(runs_ours("/x/rekindle-2 pane run --launch x -- claude", "run"));
+        assert!(runs_ours("\"/x y/rekindle\" \"pane\" \"wait\" \"--why\" \"run\"", "wait"));
+        assert!(!runs_ours("vim pane", "wait") && !runs_ours("", "run"));
         assert_eq!(of("claude --resume"), None);
         assert_eq!(of("bash"), None);
     }

@@ -120,7 +120,10 @@ impl<'a> Desk<'a> {
 
     fn end_server(&self) -> Result<()> {
         self.tmux(&["kill-server"])?;
-        let gone = || self.tmux(&["list-sessions"]).is_err();
+        let gone = || {
+            let mut listed = self.home.adopt(self.home.tmux().command());
+            listed.arg("list-sessions").output().is_ok_and(|output| !output.status.success())
+        };
         ensure!(wait_until(PATIENCE, gone), "the server does not end");
         Ok(())
     }
