@@ -297,6 +297,19 @@ fn ticks_write_what_is_new_and_are_quiet() {
     assert!(desk.home.state().join("cache/save-wanted").exists());
 }
 
+/// A settle that watches a busy agent must not meet a save that settles and then goes: nobody would watch.
+#[test]
+fn a_save_by_itself_stands_in_no_settles_way() {
+    let desk = Desk::new();
+    desk.open("work");
+    fs::create_dir_all(desk.home.state().join("locks")).unwrap();
+    let settling = fs::File::create(desk.home.state().join("locks/settle")).unwrap();
+    settling.lock().unwrap();
+    assert!(desk.home.rekindle(&["tick", "--hook"]).unwrap().success());
+    let made = || fs::read_dir(desk.home.state().join("saves")).is_ok_and(|saves| saves.count() > 1);
+    assert!(wait_until(std::time::Duration::from_secs(20), made), "{}", desk.log());
+}
+
 /// The plugin as TPM runs it.
 #[test]
 fn the_plugin_sets_hooks_and_fills_the_status_bar() {

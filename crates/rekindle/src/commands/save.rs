@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use saves::{Asked, Followed, Outcome, Saver, SaverError, Taken, Wish};
 use serde_json::{Value, json};
-use settle::Settler;
+use settle::Settled;
 use state::saves::{Head, Kind};
 
 use crate::context::Context;
@@ -69,7 +69,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
-    let taken = look(&context.settler()?, &saver)?;
+    let settler = context.settler()?;
+    let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
     for server in &taken.unanswered {
         say(&format!("rekindle: {} does not answer: {}", server.socket.display(), server.why));
     }
@@ -99,7 +100,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn quietly(context: &Context, kind: Kind) -> Result<(), Failure> {
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
-    let taken = look(&context.settler()?, &saver)?;
+    let settler = context.settler()?;
+    let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
     saver.save(&turn, &taken, None, kind, &Wish::default(), Timestamp::now()).map_err(refused)?;
     Ok(())
 }
@@ -133,7 +135,9 @@ pub(crate) fn follow(
         Err(SaverError::Restoring) => return Ok(None),
         turn => turn?,
     };
-    let taken = look(&context.settler()?, &saver)?;
+    // Whoever asks has settled, or is about to: a settle of our own would stand in the way of that one.
+    let settler = context.settler()?;
+    let taken = look(&saver, || settler.look(Timestamp::now()))?;
     let now = Timestamp::now();
     let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
     let lines = context.config.save.scrollback_lines;
@@ -146,13 +150,13 @@ pub(crate) fn follow(
     }
 }
 
-/// Asks tmux while everything hooks left is settled: each takes about as long as the other.
-fn look(settler: &Settler, saver: &Saver) -> Result<Taken, Failure> {
+/// Asks tmux while the records are read, or settled: each takes about as long as the other.
+fn look(saver: &Saver, records: impl FnOnce() -> Result<Settled, settle::Error>) -> Result<Taken, Failure> {
     let known = Context::sockets();
     let (settled, asked) = std::thread::scope(|scope| {
         let asking = scope.spawn(|| (saves::ask(known.clone(), TMUX_DEADLINE), saver.known_sockets()));
         // Who did not answer because the question failed has saved nothing, and an empty save is held.
-        (settler.settle(Timestamp::now(), PATIENCE), asking.join().unwrap_or_default())
+        (records(), asking.join().unwrap_or_default())
     });
     let (settled, (asked, saved)) = (settled?, asked);
     // Agents may live on servers elsewhere, and some servers have been saved that nobody would look for.

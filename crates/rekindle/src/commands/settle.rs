@@ -107,10 +107,10 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
             return Err(failure);
         }
     };
+    // Who holds the lock looks again before it ends, but does not know which transcripts had no end yet: a second look at
+    // those is worth waiting for. And whoever has settled once stays as long as an agent is busy; others may not.
+    let mut patience = if again.is_empty() { Duration::ZERO } else { PATIENCE };
     loop {
-        // Who holds the lock looks again before it ends, but does not know which transcripts had no end yet: a second look
-        // at those is worth waiting for.
-        let patience = if again.is_empty() { Duration::ZERO } else { PATIENCE };
         let settled = match settler.settle_again(Timestamp::now(), patience, &again) {
             Ok(settled) => settled,
             Err(settle::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
@@ -120,6 +120,7 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
                 return Err(failure);
             }
         };
+        patience = PATIENCE;
         for trouble in &settled.troubles {
             log(trouble);
         }
