@@ -44,6 +44,8 @@ impl Stage {
     /// Waits until the vault has all that a few conversations must get back, and says which.
     pub(super) fn vaulted(&mut self, random: &mut Random) -> Result<Vec<usize>> {
         self.look();
+        // As the timer does it: what settles is killed now and then, and nobody else mirrors what it left.
+        self.lab.home.rekindle(&["tick"])?;
         let chosen = self.some(random);
         for at in &chosen {
             let talker = &self.talkers[*at];
