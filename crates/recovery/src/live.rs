@@ -61,6 +61,10 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
     if let Some(record) = owner {
         let said = record.transcript_path.as_deref().is_some_and(Path::exists);
         let empty = record.last_prompt.is_none() && !said;
+        // 2.1.31 passes through an empty conversation on its way to the one that it resumes (measured).
+        if let (true, Some(session)) = (empty, started_by_us(&pane.start_command)) {
+            return Occupant::Agent { session: Some(session), empty: false };
+        }
         return Occupant::Agent { session: Some(record.session_id.clone()), empty };
     }
     let Some(processes) = &settled.world.processes else {
@@ -93,6 +97,11 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 fn runs_ours(command: &str, verb: &str) -> bool {
     let mut words = words(command).skip_while(|word| *word != "pane");
     words.next().is_some() && words.next() == Some(verb)
+}
+
+/// The conversation that a restore has started in a pane.
+fn started_by_us(command: &str) -> Option<SessionId> {
+    runs_ours(command, "run").then(|| started_in(command)).flatten()
 }
 
 /// The conversation that a pane's own command resumes or begins.
