@@ -305,9 +305,9 @@ fn a_save_by_itself_stands_in_no_settles_way() {
     fs::create_dir_all(desk.home.state().join("locks")).unwrap();
     let settling = fs::File::create(desk.home.state().join("locks/settle")).unwrap();
     settling.lock().unwrap();
-    assert!(desk.home.rekindle(&["tick", "--hook"]).unwrap().success());
+    desk.tmux(&["run-shell", "-b", &format!("{} tick --hook", lab::program().display())]);
     let made = || fs::read_dir(desk.home.state().join("saves")).is_ok_and(|saves| saves.count() > 1);
-    assert!(wait_until(std::time::Duration::from_secs(20), made), "{}", desk.log());
+    assert!(wait_until(DEADLINE, made), "{}", desk.log());
 }
 
 /// The plugin as TPM runs it.
