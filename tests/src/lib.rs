@@ -13,6 +13,7 @@ pub mod base;
 pub mod believed;
 pub mod bodies;
 pub mod cases;
+#[cfg(target_os = "linux")] // ptrace, and processes by their environment
 pub mod chaos;
 pub mod conversation;
 pub mod events;

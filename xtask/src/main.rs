@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
 mod bench;
+#[cfg(target_os = "linux")]
 mod chaos;
 mod deny;
 mod recall;
@@ -30,6 +31,7 @@ enum Task {
     /// Resume damaged conversations with the real agent and count what comes back
     Recall(recall::Args),
     /// Kill, cut and fill everything around real agents, restore, and ask each for its conversation
+    #[cfg(target_os = "linux")]
     Chaos(chaos::Args),
     /// Try things by hand in a throwaway home with an agent, its API and a private tmux
     Sandbox(sandbox::Args),
@@ -54,6 +56,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test(args) => return test::run(&args),
         Task::Sandbox(args) => return sandbox::run(&args),
         Task::Recall(args) => recall::run(&args)?,
+        #[cfg(target_os = "linux")]
         Task::Chaos(args) => chaos::run(&args)?,
         Task::Bench(args) => bench::run(&args)?,
         Task::Deny => deny::run()?,

@@ -5,10 +5,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use lab::agent::VERSIONS;
-use lab::chaos::SMOKE;
 use lab::recall::Verdict;
 
-use crate::{chaos, recall, tools, workspace};
+use crate::{recall, tools, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -33,6 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ("doc tests", count(workspace::cargo(&["test", "--workspace", "--doc"]))?),
     ];
     parts.push(("recall", recalls(args.quick)?));
+    #[cfg(target_os = "linux")]
     parts.push(("chaos", rounds(args.quick)?));
     if !args.quick && workspace::root().join("bindings/node/package.json").exists() {
         parts.push(("node binding", node_binding()?));
@@ -68,9 +68,10 @@ fn recalls(quick: bool) -> Result<Count> {
 }
 
 /// Every round is a test.
+#[cfg(target_os = "linux")]
 fn rounds(quick: bool) -> Result<Count> {
     let agent = if quick { vec![VERSIONS[VERSIONS.len() - 1].to_owned()] } else { Vec::new() };
-    let records = chaos::records(&chaos::Args::of(SMOKE, agent))?;
+    let records = crate::chaos::records(&crate::chaos::Args::of(lab::chaos::SMOKE, agent))?;
     let passed = records.iter().filter(|record| record.is_well()).count();
     Ok(Count { passed, failed: records.len() - passed })
 }

@@ -118,7 +118,8 @@ impl Stage {
     /// What runs in a pane; for an agent, its line and the exchanges it has.
     fn book(&self, pane: &PaneScene, folder: &Path, booked: &mut Vec<Booked>) -> Result<String> {
         let Some(agent) = &pane.agent else { return Ok(SHELL.to_owned()) };
-        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{} {}", self.seed, agent.word).as_bytes());
+        // Not of the seed: an agent of a round that was broken off may still be in that conversation.
+        let id = Uuid::new_v4();
         let mut exchanges = Vec::new();
         let start = match agent.start {
             Start::New => String::new(),

@@ -63,7 +63,7 @@ pub(super) fn run(version: &str, seed: u64, plan: &Plan) -> Record {
         took: Duration::ZERO,
         folder: None,
     };
-    match Stage::build(version, seed, &scene) {
+    match Stage::build(version, &scene) {
         Ok(mut stage) => {
             if let Err(error) = play(&mut stage, &mut record) {
                 stage.log.say(&format!("broken: {error:#}"));

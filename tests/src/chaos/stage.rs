@@ -24,8 +24,6 @@ const ENDING: Duration = Duration::from_secs(10);
 pub(super) struct Stage {
     /// Home, API and agent.
     pub(super) lab: Lab,
-    /// Its seed.
-    pub(super) seed: u64,
     /// The conversations.
     pub(super) talkers: Vec<Talker>,
     /// What was seen of tmux, the newest last.
@@ -46,12 +44,11 @@ pub(super) struct Stage {
 
 impl Stage {
     /// A new lab with everything that a scene has.
-    pub(super) fn build(version: &str, seed: u64, scene: &Scene) -> Result<Stage> {
+    pub(super) fn build(version: &str, scene: &Scene) -> Result<Stage> {
         let lab = Lab::new(version)?;
         let log = Log::new(lab.home.root())?;
         let mut stage = Stage {
             lab,
-            seed,
             talkers: Vec::new(),
             moments: Vec::new(),
             saves: Vec::new(),

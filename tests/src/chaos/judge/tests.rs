@@ -43,7 +43,7 @@ fn replace(stage: &Stage, at: usize, line: &str) {
 
 #[test]
 fn whatever_is_spoiled_is_seen() {
-    let mut stage = Stage::build(VERSIONS[2], 1, &scene()).unwrap();
+    let mut stage = Stage::build(VERSIONS[2], &scene()).unwrap();
     stage.save().unwrap();
     let saved = stage.current().unwrap();
     stage.kill_server(&mut Random::of(1, "crash")).unwrap();
