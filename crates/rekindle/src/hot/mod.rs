@@ -144,6 +144,8 @@ fn start(
     let _ = rustix::process::setsid();
     if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
         return fork(move || {
+            // First of all: whatever ends the hook's group, or hangs its terminal up, must not meet this process at the disk.
+            let _ = rustix::process::setsid();
             write_out();
             work()
         });
