@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use lab::agent::VERSIONS;
-use lab::chaos::{self, Plan, Record, report};
+use lab::chaos::{self, Fate, Plan, Record, report};
 
 use crate::workspace;
 
@@ -89,9 +89,11 @@ pub(crate) fn records(args: &Args) -> Result<Vec<Record>> {
 
 fn tell(record: &Record, args: &Args) {
     let faults: Vec<&str> = record.faults.iter().map(|fault| fault.words()).collect();
+    let fates: Vec<String> = record.fates.iter().map(Fate::to_string).collect();
+    let fates = fates.join(", ");
     let verdict = if record.is_well() { "well" } else { "NOT WELL" };
     println!(
-        "seed {} agent {}: {} panes, {} agents, {:.1} s, {verdict}; {}",
+        "seed {} agent {}: {} panes, {} agents ({fates}), {:.1} s, {verdict}; {}",
         record.seed,
         record.agent,
         record.panes,

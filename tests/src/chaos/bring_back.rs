@@ -61,7 +61,7 @@ impl Stage {
     /// Kills a few restores half way.
     pub(super) fn restore_killed(&mut self, random: &mut Random) -> Result<()> {
         let mut calls = TYPICAL_CALLS;
-        for _ in 0..random.between(1..=3) {
+        for _ in 0..random.between(1..=4) {
             let nth = random.between(1..=calls);
             let watched = kill_at(&mut self.restore_command(), nth as u64)?;
             self.log.say(&format!("restore killed at {nth}, after {} calls", watched.calls));
@@ -103,7 +103,7 @@ impl Stage {
     /// Kills a few settles half way, as they fold in what the crash left.
     pub(super) fn settle_killed(&mut self, random: &mut Random) -> Result<()> {
         let mut calls = TYPICAL_CALLS;
-        for _ in 0..random.between(1..=3) {
+        for _ in 0..random.between(1..=4) {
             let nth = random.between(1..=calls);
             let watched = kill_at(&mut self.lab.home.rekindle_command(&["settle"]), nth as u64)?;
             self.log.say(&format!("settle killed at {nth}, after {} calls", watched.calls));

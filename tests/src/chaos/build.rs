@@ -181,17 +181,7 @@ impl Stage {
             let idle = record["activity"]["state"] == "idle" && record["status"] == "active";
             idle && record["place"]["pane"] == in_pane && record["lastReply"].is_object()
         };
-        let begin = std::time::Instant::now();
-        let mut told = false;
         let said = wait_until(PATIENCE, || {
-            if !told && begin.elapsed().as_secs() > 15 {
-                told = true;
-                self.log.say(&format!(
-                    "STALL {} {:?}",
-                    self.lab.record(&talker.session).unwrap_or_default(),
-                    self.lab.home.bodies()
-                ));
-            }
             talker.look();
             talker.owed() == talker.own()
                 && self.lab.record(&talker.session).is_some_and(|record| bound(&record))

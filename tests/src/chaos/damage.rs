@@ -125,7 +125,7 @@ impl Stage {
             })
             .collect();
         files.sort();
-        for (_, path) in files.iter().rev().take(random.between(1..=5)) {
+        for (_, path) in files.iter().rev().take(random.between(1..=8)) {
             let length = usize::try_from(fs::metadata(path)?.len())?;
             let how = tear(path, length.saturating_sub(BLOCK), random)?;
             self.log.say(&how);

@@ -97,14 +97,14 @@ impl Fault {
     }
 }
 
-/// The faults of a round: one to four.
+/// The faults of a round: one to five.
 pub(super) fn draw(random: &mut Random) -> BTreeSet<Fault> {
     let mut all = ALL.to_vec();
     random.shuffle(&mut all);
     let mut restores = all.iter().filter(|fault| RESTORES.contains(fault));
     let only = restores.next().copied();
     all.retain(|fault| !RESTORES.contains(fault) || Some(*fault) == only);
-    let many = random.between(1..=4);
+    let many = random.between(1..=5);
     let mut drawn: BTreeSet<Fault> = all.into_iter().take(many).collect();
     if AFTER_THE_END.iter().any(|fault| drawn.contains(fault)) {
         drawn.remove(&Fault::RestoreTooEarly);

@@ -2,6 +2,7 @@
 //! refusal with its reason; nothing lost; nothing twice.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -29,6 +30,20 @@ pub enum Fate {
     Left,
     /// None of these.
     Wrong,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Fate::Resumed => "resumed",
+            Fate::Repaired => "repaired",
+            Fate::PutBack => "put back",
+            Fate::Fresh => "fresh",
+            Fate::Refused(_) => "refused",
+            Fate::Left => "left",
+            Fate::Wrong => "WRONG",
+        })
+    }
 }
 
 /// What must not be.

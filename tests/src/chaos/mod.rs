@@ -47,7 +47,7 @@ pub struct Plan {
 }
 
 /// The seeds of the rounds that belong to every test run: they have every fault between them.
-pub const SMOKE: Range<u64> = 5_768_509..5_768_514;
+pub const SMOKE: Range<u64> = 9578..9583;
 
 /// Runs the rounds one after another; `tell` hears of each as it ends.
 pub fn run(plan: &Plan, mut tell: impl FnMut(&Record)) -> Result<Vec<Record>> {

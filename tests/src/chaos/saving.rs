@@ -56,7 +56,7 @@ impl Stage {
     /// Kills a few saves half way. Whatever is current afterwards is whole.
     pub(super) fn save_killed(&mut self, random: &mut Random) -> Result<()> {
         let mut calls = TYPICAL_CALLS;
-        for _ in 0..random.between(1..=3) {
+        for _ in 0..random.between(1..=4) {
             let nth = random.between(1..=calls);
             let watched = kill_at(&mut self.lab.home.rekindle_command(&["save", "--json"]), nth as u64)?;
             self.log.say(&format!(
