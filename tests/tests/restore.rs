@@ -28,6 +28,8 @@ fn after_a_crash(version: &str) {
         let format = "#{pane_width}x#{pane_height}+#{pane_left}+#{pane_top} #{pane_current_path}";
         lab.tmux(&["list-panes", "-t", "work:0", "-F", format]).unwrap().stdout
     };
+    // tmux knows no current path of a pane whose process has not begun.
+    assert!(wait_until(PATIENCE, || !shape().contains(" \n")), "{}", shape());
     let before = shape();
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
     assert_eq!(saved["counts"]["agents"], 2, "{saved}");
@@ -53,7 +55,7 @@ fn after_a_crash(version: &str) {
     for (pane, session) in [("work:0.0", &one), ("work:0.2", &two)] {
         assert!(wait_until(PATIENCE, || lab.pane(pane, "#{@rekindle_id}").unwrap() == **session), "{pane}");
     }
-    assert_eq!(shape(), before);
+    assert!(wait_until(PATIENCE, || shape() == before), "{before}{}", shape());
 
     // Memory, counted at the API: each agent sends its own conversation and nobody else's.
     let sent = lab.probe("work:0.0", "probe-one").unwrap();

@@ -147,7 +147,7 @@ fn what_runs_stays_and_what_is_missing_is_added() {
     // Its number is taken, so the old window stands behind all others.
     assert_eq!(windows.lines().collect::<Vec<_>>(), ["gone:0", "work:0", "work:3", "work:4"]);
     let cwd = || tmux(&lab, &["list-panes", "-t", "=work:4", "-F", "#{pane_current_path}"]);
-    assert_eq!(cwd().trim(), folder.to_str().unwrap());
+    assert!(wait_until(PATIENCE, || cwd().trim() == folder.to_str().unwrap()), "{}", cwd());
     assert_eq!(restore(&lab, &[])["panes"], json!([]));
 }
 

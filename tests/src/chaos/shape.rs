@@ -35,7 +35,8 @@ impl Lab {
             "#{pane_pid}",
             "#{?automatic-rename,,#{window_name}} #{window_width}x#{window_height} \
              #{pane_width}x#{pane_height}+#{pane_left}+#{pane_top} \
-             #{window_active}#{pane_active}#{window_zoomed_flag} #{pane_current_path}",
+             #{window_active}#{pane_active}#{window_zoomed_flag} \
+             #{?pane_current_path,#{pane_current_path},#{pane_start_path}}",
         ];
         let done = self.tmux(&["list-panes", "-a", "-F", &fields.join(MARK)])?;
         if !done.success() {
