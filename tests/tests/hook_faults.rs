@@ -142,7 +142,7 @@ fn somebody_elses_state_is_left_alone() {
 #[test]
 fn without_a_home() {
     let home = Home::new().unwrap();
-    // Paused, nothing is settled: without HOME that would look for the real one.
+    // Paused, nothing is settled, and the event stays where it is.
     fs::write(home.state().join("paused"), "").unwrap();
     let mut command = home.rekindle_command(&["hook", "StopFailure"]);
     command.env_remove("HOME");

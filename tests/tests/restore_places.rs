@@ -75,6 +75,9 @@ fn build(lab: &Lab) {
     tmux(lab, &["split-window", "-d", "-h", "-t", "=work:7", "-c", one, SHELL]);
     tmux(lab, &["select-pane", "-t", "=work:7.1", "-T", "it's ##(touch ran) a title"]);
     tmux(lab, &["resize-pane", "-Z", "-t", "=work:7.1"]);
+    tmux(lab, &["set-option", "-p", "-t", "=work:7.1", "@note", "it's \"#(touch ran)\"; $HOME \\\n🔥\tend "]);
+    tmux(lab, &["set-option", "-p", "-t", "=work:7.1", "@empty", ""]);
+    tmux(lab, &["set-option", "-g", "@note", "everybody's"]);
     // tmux keeps the first name as it is given, and escapes the second.
     tmux(lab, &["new-window", "-d", "-t", "=work2:5", "-n", "$HOME {x}", "-c", one, SHELL]);
     tmux(lab, &["new-window", "-d", "-t", "=work2:6", "-c", one, SHELL]);
@@ -92,8 +95,15 @@ fn everything_comes_back_as_it_was_and_only_once() {
     build(&lab);
     save(&lab);
     let before = shape(&lab);
+    let options = |pane: &str| {
+        let shown = tmux(&lab, &["show-options", "-p", "-t", pane]);
+        shown.lines().filter(|line| !line.contains("@rekindle_")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = ["=work:7.0", "=work:7.1"].map(options);
+    assert_eq!(own.each_ref().map(Vec::len), [0, 2], "{own:?}");
     kill_server(&lab);
     restore(&lab, &[]);
+    assert_eq!(["=work:7.0", "=work:7.1"].map(options), own, "what users set on a pane, and nothing else");
     let missing: Vec<_> = before.difference(&shape(&lab)).cloned().collect();
     let made: Vec<_> = shape(&lab).difference(&before).cloned().collect();
     assert!(missing.is_empty() && made.is_empty(), "missing {missing:#?}\nmade {made:#?}");

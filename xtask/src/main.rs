@@ -1,4 +1,4 @@
-//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sandbox`, `bench`, `deny`.
+//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sandbox`, `bench`, `deny`, `install`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
@@ -6,6 +6,7 @@ mod bench;
 #[cfg(target_os = "linux")]
 mod chaos;
 mod deny;
+mod install;
 mod recall;
 mod sandbox;
 mod test;
@@ -39,6 +40,8 @@ enum Task {
     Bench(bench::Args),
     /// Check licences and advisories with cargo-deny, where that is installed
     Deny,
+    /// Build the program and put it where the shell finds it
+    Install(install::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +58,7 @@ fn run(task: Task) -> Result<ExitCode> {
     match task {
         Task::Test(args) => return test::run(&args),
         Task::Sandbox(args) => return sandbox::run(&args),
+        Task::Install(args) => install::run(&args)?,
         Task::Recall(args) => recall::run(&args)?,
         #[cfg(target_os = "linux")]
         Task::Chaos(args) => chaos::run(&args)?,

@@ -2,6 +2,10 @@
 //!
 //! Pure: text comes out. **`#(command)` in a name or path runs** (measured), so every `#` is doubled before tmux sees it.
 
+use std::collections::BTreeMap;
+
+use crate::own_options::is_name;
+use crate::quoting::{quote, text, unescaped};
 use crate::tag::TAG;
 
 /// A session to be made or filled.
@@ -69,6 +73,8 @@ pub struct PanePlan {
     /// The conversation that belongs into it: set together with the pane, so that whoever is killed before an agent is
     /// there leaves a pane that says what it waits for.
     pub tag: Option<String>,
+    /// What its user has set on it, by names that begin with `@`.
+    pub options: BTreeMap<String, String>,
     /// The program it is started with; a shell where it is empty. No shell reads its words.
     pub command: Vec<String>,
     /// What that program's environment has besides what all have.
@@ -218,35 +224,6 @@ impl Sessions<'_> {
     }
 }
 
-/// A session's name as it was given: tmux shows `$x`, backslashes and control characters of it as escapes (measured on
-/// 3.3a; names of windows are shown as they are).
-fn unescaped(name: &str) -> String {
-    let mut out = String::new();
-    let mut rest = name.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let number: String = rest.clone().take(3).take_while(|c| c.is_digit(8)).collect();
-        if number.len() == 3
-            && let Ok(code) = u8::from_str_radix(&number, 8)
-        {
-            out.push(char::from(code));
-            rest.nth(2);
-            continue;
-        }
-        match rest.next() {
-            Some('t') => out.push('\t'),
-            Some('n') => out.push('\n'),
-            Some('r') => out.push('\r'),
-            Some(other) => out.push(other),
-            None => out.push('\\'),
-        }
-    }
-    out
-}
-
 fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Base, variables: &Variables) {
     if window.renames_itself {
         line(out, &format!("set-option -w -t {target} automatic-rename on"));
@@ -262,6 +239,10 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
         line(out, &format!("set-option -p -t {target} {MARK} {}", quote(&pane.mark)));
         if let Some(tag) = &pane.tag {
             line(out, &format!("set-option -p -t {target} {TAG} {}", quote(tag)));
+        }
+        // A save may come from elsewhere: only what is a name is one.
+        for (name, value) in pane.options.iter().filter(|(name, _)| is_name(name)) {
+            line(out, &format!("set-option -p -t {target} {name} {}", quote(value)));
         }
         line(out, &format!("select-pane -t {target} -T {}", text(&pane.title)));
     }
@@ -305,18 +286,6 @@ fn line(out: &mut String, command: &str) {
     out.push('\n');
 }
 
-/// Text that tmux would expand: `#` is doubled, so that it stays text.
-pub(crate) fn text(text: &str) -> String {
-    quote(&text.replace('#', "##"))
-}
-
-/// Any text as one word of tmux's language. A line ends a command even within quotes, so a line break is written as an
-/// escape, which only double quotes have.
-pub(crate) fn quote(text: &str) -> String {
-    let part = |part: &str| format!("'{}'", part.replace('\'', "'\"'\"'"));
-    text.split('\n').map(part).collect::<Vec<_>>().join("\"\\n\"")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,6 +308,10 @@ mod tests {
                 active: true,
                 mark: "m".to_owned(),
                 tag: Some("id".to_owned()),
+                options: BTreeMap::from(
+                    [("@x", "#{y}; z"), ("@a b", "c"), ("@c;kill-server", ""), ("status", "off")]
+                        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+                ),
                 command: vec!["/bin/re kindle".to_owned(), "it's;".to_owned(), "a\nb".to_owned()],
                 variables: Vec::new(),
             }],
@@ -358,23 +331,11 @@ mod tests {
             made.contains("@rekindle_pane 'm'\nset-option -p -t '=rekindle-0:3' @rekindle_id 'id'\n"),
             "{made}"
         );
+        assert!(made.contains("set-option -p -t '=rekindle-0:3' @x '#{y}; z'\nselect-pane "), "{made}");
+        assert!(!made.contains("@a") && !made.contains("@c") && !made.contains("status"), "{made}");
         assert!(made.contains("move-window -s '=rekindle-0:1' -t '=rekindle-0:3'\n"), "{made}");
         assert!(made.contains("select-pane -t '=rekindle-0:3.1'\n"), "{made}");
         let end = "resize-pane -Z -t '=rekindle-0:3'\nselect-window -t '=rekindle-0:3'\n";
         assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' 's'\n")), "{made}");
-    }
-
-    /// F-tmux-20
-    #[test]
-    fn names_of_sessions_are_told_as_they_were_given() {
-        for (shown, given) in [
-            (r"\$HOME {x}", "$HOME {x}"),
-            (r"a\\b", r"a\b"),
-            (r"t\tb\n", "t\tb\n"),
-            (r"\033x", "\u{1b}x"),
-            ("a b", "a b"),
-        ] {
-            assert_eq!(unescaped(shown), given);
-        }
     }
 }

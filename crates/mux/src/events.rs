@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::build::quote;
 use crate::deadline::{Ran, run};
 use crate::list::tmux;
+use crate::quoting::quote;
 
 /// The place of ours in every hook's list. Hooks are lists: at an index of our own those of others stay (measured on 3.3a:
 /// only a `set-hook` without any index clears the whole list).

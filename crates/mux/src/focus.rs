@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::build::quote;
 use crate::deadline::{Ran, run_with};
 use crate::list::tmux;
+use crate::quoting::quote;
 
 /// The pane option of those that want to know.
 pub(crate) const LAZY: &str = "@rekindle_lazy";

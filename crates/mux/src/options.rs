@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::deadline::{Ran, run};
 use crate::list::tmux;
+use crate::quoting;
 
 /// The user options of a server (`@name`), with their values; `None` where it does not answer.
 pub fn global_options(socket: &Path, deadline: Duration) -> Option<Vec<(String, String)>> {
@@ -19,8 +20,7 @@ pub fn global_options(socket: &Path, deadline: Duration) -> Option<Vec<(String, 
 fn parse(text: &str) -> Vec<(String, String)> {
     let option = |line: &str| {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
-        let value = value.trim().trim_matches(|c| c == '"' || c == '\'');
-        name.starts_with('@').then(|| (name.to_owned(), value.to_owned()))
+        name.starts_with('@').then(|| (name.to_owned(), quoting::value(value)))
     };
     text.lines().filter_map(option).collect()
 }

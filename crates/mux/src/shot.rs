@@ -3,7 +3,7 @@
 //! tmux runs the commands of a chain one after another without looking at its panes in between, so the three lists fit
 //! together. Names come back as they are and are never handed to tmux as a format: nothing in them can run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::deadline::{Ran, run};
 use crate::fields::{self, Fields};
 use crate::list::tmux;
+use crate::own_options;
 use crate::pane::{PaneRef, ServerId};
 use crate::refusal::{Refusal, refusal};
 use crate::tag::TAG;
@@ -153,6 +154,9 @@ pub struct PaneShot {
     /// The conversation it was tagged with.
     #[serde(default)]
     pub tag: Option<String>,
+    /// What its user has set on it, by names that begin with `@`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
 }
 
 impl Shot {
@@ -226,10 +230,14 @@ pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
     let sessions = format!("s{}", fields::format(OF_SESSION));
     let windows = format!("w{}", fields::format(OF_WINDOW));
     let panes = format!("p{}", fields::format(OF_PANE));
+    let mut with_options = true;
     for _ in 0..TRIES {
         let mut command = tmux(socket);
         command.args(["list-sessions", "-F", &sessions, ";", "list-windows", "-a", "-F", &windows]);
         command.args([";", "list-panes", "-a", "-F", &panes, ";", "display-message", "-p", &server]);
+        if with_options {
+            command.arg(";").args(own_options::ASK);
+        }
         match run(&mut command, deadline) {
             Ran::TooLate => return Shooting::Unknown { why: "tmux did not answer in time".to_owned() },
             Ran::NotStarted(error) => {
@@ -240,12 +248,12 @@ pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
                     return Shooting::Taken(Box::new(shot));
                 }
             }
-            Ran::Done(output) => {
-                return match refusal(&String::from_utf8_lossy(&output.stderr)) {
-                    Refusal::Gone => Shooting::Gone,
-                    Refusal::Unknown(why) => Shooting::Unknown { why },
-                };
-            }
+            Ran::Done(output) => match refusal(&String::from_utf8_lossy(&output.stderr)) {
+                Refusal::Gone => return Shooting::Gone,
+                // Before 3.2 it cannot be asked for options in the same breath, and refuses the whole command.
+                Refusal::Unknown(_) if with_options => with_options = false,
+                Refusal::Unknown(why) => return Shooting::Unknown { why },
+            },
         }
     }
     Shooting::Unknown { why: "tmux answered in an unknown form".to_owned() }
@@ -257,6 +265,7 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Shot> {
     let mut sessions: Vec<Session> = Vec::new();
     let mut windows: Vec<Window> = Vec::new();
     let mut window_at: HashMap<String, usize> = HashMap::new();
+    let mut own = own_options::OwnOptions::new();
     while !fields.is_empty() {
         match fields.letter()? {
             b'v' => server = Some((fields.number()?, fields.number()?, fields.text()?)),
@@ -285,9 +294,16 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Shot> {
                     window.panes.push(pane);
                 }
             }
+            b'o' => {
+                own = own_options::parse(&format!("o{}", fields.rest()));
+                break;
+            }
             _ => return None,
         }
         fields.end_of_row()?;
+    }
+    for pane in windows.iter_mut().flat_map(|window| &mut window.panes) {
+        pane.options = own.remove(&pane.id).unwrap_or_default();
     }
     let (pid, start_time, version) = server?;
     Some(Shot { socket: socket.to_path_buf(), pid, start_time, version, sessions, windows })
@@ -326,6 +342,7 @@ fn pane(fields: &mut Fields<'_>) -> Option<PaneShot> {
         dead: fields.flag()?,
         alternate: fields.flag()?,
         tag: fields.some()?,
+        options: BTreeMap::new(),
     })
 }
 

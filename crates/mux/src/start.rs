@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::build::{Base, MARK, quote, set, text, words};
+use crate::build::{Base, MARK, set, words};
 use crate::deadline::{Ran, run_with};
 use crate::focus::LAZY;
 use crate::list::tmux;
+use crate::quoting::{quote, text};
 
 /// tmux refused, or did not answer.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! One conversation, brought back because its user asked for this very one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agents::SessionId;
@@ -114,6 +115,7 @@ fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &Sess
         active: true,
         mark: mark.to_owned(),
         tag: Some(session.to_string()),
+        options: BTreeMap::new(),
         command: Vec::new(),
         variables: Vec::new(),
     };

@@ -36,7 +36,9 @@ impl Context {
     /// The places that the environment names, and the home directory where there is one.
     pub(crate) fn surroundings() -> Result<(Surroundings, Option<PathBuf>), Failure> {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let home = etcetera::home_dir().ok();
+        // Only what the environment says, as agents and hooks have it: the list of users may need libraries of its machine,
+        // which a program that is one file cannot load.
+        let home = std::env::var_os("HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
         if home.is_none() && !(set("CLAUDE_CONFIG_DIR") && set("REKINDLE_STATE_DIR")) {
             return Err(Failure::new(Exit::Failed, "there is no home directory")
                 .hint("set HOME, or CLAUDE_CONFIG_DIR and REKINDLE_STATE_DIR"));

@@ -7,7 +7,8 @@ use crate::save::SavedServer;
 pub enum Drift {
     /// Nothing.
     None,
-    /// Only what comes and goes by itself: titles, the program in front, which window is looked at, names that tmux gives.
+    /// Only what comes and goes by itself: titles, panes' own options, the program in front, which window is looked at,
+    /// names that tmux gives.
     Passing,
     /// Something that somebody did: a session, window, pane or agent more or less, a layout, a name, a directory.
     Lasting,
@@ -44,6 +45,7 @@ fn without_passing(mut server: SavedServer) -> SavedServer {
         for pane in &mut window.panes {
             pane.title.clear();
             pane.command.clear();
+            pane.options.clear();
             pane.tag = None;
             (pane.active, pane.alternate, pane.pid) = (false, false, 0);
         }
@@ -72,6 +74,10 @@ mod tests {
         check(|server| server.tmux.windows[0].panes[0].title.push('x'), Drift::Passing);
         check(|server| server.tmux.windows[0].panes[0].command.push('x'), Drift::Passing);
         check(|server| server.tmux.sessions[0].windows[0].active ^= true, Drift::Passing);
+        let set = |server: &mut SavedServer| {
+            server.tmux.windows[0].panes[0].options.insert("@a".to_owned(), "b".to_owned());
+        };
+        check(set, Drift::Passing);
         check(|server| server.tmux.windows[0].panes[0].cwd.push('x'), Drift::Lasting);
         check(|server| server.tmux.windows[0].layout.push('x'), Drift::Lasting);
         check(|server| server.tmux.sessions[0].name.push('x'), Drift::Lasting);

@@ -101,6 +101,8 @@ fn scrubbed(mut shot: Shot) -> Shot {
                 *text = clean;
             }
         }
+        // A part of a value would be worse than none.
+        pane.options.retain(|_, value| matches!(redact::redact(value), std::borrow::Cow::Borrowed(_)));
     }
     shot
 }

@@ -125,6 +125,7 @@ fn windows<'s>(
             active: pane.active,
             mark: step.mark.clone(),
             tag: step.session.as_ref().map(ToString::to_string),
+            options: pane.options.clone(),
             command: Vec::new(),
             variables: Vec::new(),
         })

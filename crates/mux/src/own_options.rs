@@ -1,0 +1,71 @@
+//! What users have set on single panes (`@name`), and nothing of what their windows, sessions and servers have.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::quoting::value;
+
+/// What each pane has: by its id, and by name.
+pub(crate) type OwnOptions = HashMap<String, BTreeMap<String, String>>;
+
+/// A command of tmux that lists them for every pane, each behind a line with its number. tmux has no format for it, but can
+/// make the commands by itself (from 3.2 on). The number has no `%`, which `display-message` would take for a time.
+pub(crate) const ASK: [&str; 3] = [
+    "run-shell",
+    "-C",
+    "#{S:#{W:#{P:display-message -p o#{s/%//:pane_id} ; show-options -p -t #{pane_id} ; }}}",
+];
+
+/// Whether this names an option of a user. Other names than these are not kept.
+pub(crate) fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    name.strip_prefix('@').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
+}
+
+/// Whether it is one of ours: those are set by a restore itself.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("@rekindle_")
+}
+
+/// Reads what [`ASK`] printed.
+pub(crate) fn parse(answer: &str) -> OwnOptions {
+    let mut found = OwnOptions::new();
+    let mut pane = None;
+    for line in answer.lines() {
+        let number = line.strip_prefix('o').filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        if let Some(number) = number {
+            pane = Some(format!("%{number}"));
+        } else if let Some(pane) = &pane {
+            let (name, shown) = line.split_once(' ').unwrap_or((line, ""));
+            if is_name(name) && !is_ours(name) {
+                found.entry(pane.clone()).or_default().insert(name.to_owned(), value(shown));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pane_has_its_own_and_ours_are_left_out() {
+        let answer = "o0\no12\n@a \"b  c\"\nwindow-style bg=red\n@rekindle_id x\n@b\no3\n@a 'd'\n";
+        let of = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let expect: OwnOptions =
+            [("%12".to_owned(), of(&[("@a", "b  c"), ("@b", "")])), ("%3".to_owned(), of(&[("@a", "d")]))]
+                .into();
+        assert_eq!(parse(answer), expect);
+        assert_eq!(parse("@a b\n"), OwnOptions::new());
+    }
+
+    #[test]
+    fn a_name_is_a_word() {
+        assert!(is_name("@a-b_c.9"));
+        for no in ["@", "a", "@a b", "@a;b", "@a\nb", "@a'"] {
+            assert!(!is_name(no), "{no}");
+        }
+    }
+}
