@@ -76,6 +76,43 @@ fn an_interrupted_restore_is_completed() {
     assert_eq!(restore(&lab, &[])["panes"], json!([]));
 }
 
+/// The user has begun again under the same name when everything dies once more. Both lives come back, in one session, and
+/// nobody comes back twice.
+#[test]
+fn two_crashes_in_a_row_lose_nobody() {
+    let (lab, one, two) = two_agents();
+    crash(&lab, &[&one, &two]);
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-02 please'").unwrap();
+    let three = lab.idle_at("work:0.0", "ask-02").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    let ticked = rekindle(&lab, &["tick", "--json"]);
+    assert!(ticked.success(), "{}", ticked.words());
+    crash(&lab, &[&one, &two, &three]);
+    let done = restore(&lab, &[]);
+    assert_eq!((&done["restored"], &done["total"]), (&json!(3), &json!(3)), "{done}");
+    let listed = lab.tmux(&["list-panes", "-a", "-F", "#{session_name}:#{window_index} #{@rekindle_id}"]);
+    let listed = listed.unwrap().stdout;
+    let mut windows: Vec<&str> = listed.lines().collect();
+    windows.sort_unstable();
+    let of = |line: &str| line.split_once(' ').unwrap().1.to_owned();
+    assert_eq!(
+        windows.iter().map(|line| line.starts_with("work:")).collect::<Vec<_>>(),
+        [true; 3],
+        "{listed}"
+    );
+    assert_eq!(of(windows[0]), three, "what was there last keeps its place: {listed}");
+    assert_eq!(of(windows[1]), two, "and so does what stood elsewhere: {listed}");
+    assert_eq!(of(windows[2]), one, "{listed}");
+    let probed = lab.probe(windows[2].split_once(' ').unwrap().0, "probe-one").unwrap();
+    assert!(probed.contains("ask-00") && !probed.contains("ask-02"), "{probed}");
+    assert_eq!(restore(&lab, &[])["panes"], json!([]));
+    let undone = rekindle(&lab, &["undo", "--json"]);
+    let undone: Value = serde_json::from_str(&undone.stdout).unwrap();
+    let what: Vec<&Value> = undone["panes"].as_array().unwrap().iter().map(|pane| &pane["what"]).collect();
+    let kept = what.iter().filter(|what| ***what == "kept").count();
+    assert_eq!((what.len(), kept), (3, 1), "only the one that has worked since stays: {undone}");
+}
+
 /// The agent is told what happened; when it ends, its pane is the shell it was. Taken back, it can be restored again.
 /// F-resume-21
 #[test]

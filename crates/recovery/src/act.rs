@@ -100,15 +100,15 @@ impl Actor<'_> {
             }
         }
         born.retain(|one| !one.pane.is_empty());
-        let refused: Vec<String> = done.iter().map(|one: &Restored| one.pane.clone()).collect();
+        let refused: Vec<String> = done.iter().map(|one: &Restored| one.mark.clone()).collect();
         let (mut waiting, mut lazy) = (VecDeque::new(), Vec::new());
         for step in &server.panes {
             let pane = seated(step);
             if judged.contains(&step.mark.as_str()) || !step.concerns() {
                 continue;
             }
-            if refused.contains(&step.reference) {
-                let told = done.iter_mut().find(|one| one.pane == step.reference);
+            if refused.contains(&step.mark) {
+                let told = done.iter_mut().find(|one| one.mark == step.mark);
                 let why = told.map(|one| {
                     one.id.clone_from(&pane);
                     one.reason.clone()

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use mux::PaneShot;
 use state::record::{SessionRecord, Status, TmuxPlace};
 
-use crate::plan::Plan;
 use crate::seats::{Live, Occupant};
 use crate::single::Destination;
 
@@ -90,25 +89,6 @@ impl Places {
 fn session_of(reference: &str) -> &str {
     let pane = reference.rsplit_once("//").map_or(reference, |(_, pane)| pane);
     pane.split_once(':').map_or(pane, |(session, _)| session)
-}
-
-impl Plan {
-    /// Does what another plan does, too: what is made on one server is made together.
-    pub fn join(&mut self, other: Plan) {
-        for server in other.servers {
-            let Some(ours) = self.servers.iter_mut().find(|ours| ours.socket == server.socket) else {
-                self.servers.push(server);
-                continue;
-            };
-            ours.panes.extend(server.panes);
-            for session in server.sessions {
-                match ours.sessions.iter_mut().find(|known| known.name == session.name) {
-                    Some(known) => known.windows.extend(session.windows),
-                    None => ours.sessions.push(session),
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

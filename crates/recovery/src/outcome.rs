@@ -44,6 +44,9 @@ impl Outcome {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Restored {
+    /// The saved pane's mark: two lives of a server may have a pane of the same name.
+    #[serde(skip)]
+    pub mark: String,
     /// `session:window.pane`.
     pub pane: String,
     /// The conversation.
@@ -61,6 +64,7 @@ pub struct Restored {
 impl Restored {
     pub(crate) fn of(step: &PaneStep, outcome: Outcome, reason: impl Into<String>) -> Restored {
         Restored {
+            mark: step.mark.clone(),
             pane: step.reference.clone(),
             session_id: step.session.clone(),
             outcome,

@@ -3,13 +3,14 @@
 mod layout;
 mod verdicts;
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::launch::Argv;
 use jiff::{SignedDuration, Timestamp};
 use mux::SessionPlan;
-use saves::{Save, SavedServer};
+use saves::Save;
 use serde::Serialize;
 
 use crate::decide::{Act, Decision};
@@ -83,34 +84,83 @@ pub struct Wanted {
 }
 
 /// Makes the plan for a save.
+///
+/// A save may hold several lives of one server: what is there now, and what went before and was not brought back. They are
+/// brought back together. What was there last keeps its places, and a conversation comes back once.
 pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
-    let server = |saved: &SavedServer| {
+    let agents = save.servers.iter().flat_map(|server| &server.agents);
+    let claimed: BTreeSet<SessionId> = agents.map(|agent| agent.session_id.clone()).collect();
+    let mut plan = Plan::default();
+    for saved in &save.servers {
         let live = alive.iter().find(|live| live.shot.socket == saved.tmux.socket);
-        server_plan(saved, save.head.imported, live, ground, wanted)
-    };
-    Plan { servers: save.servers.iter().map(server).collect() }
+        let judge =
+            verdicts::Judge { saved, imported: save.head.imported, live, ground, wanted, claimed: &claimed };
+        let server = server_plan(&judge, &plan);
+        plan.join(Plan { servers: vec![server] });
+    }
+    plan
 }
 
-fn server_plan(
-    saved: &SavedServer,
-    imported: bool,
-    live: Option<&Live>,
-    ground: &Ground<'_>,
-    wanted: Wanted,
-) -> ServerPlan {
-    let seats = seats(saved, live, wanted.again);
-    let judge = verdicts::Judge { saved, imported, live, ground, wanted };
-    let panes: Vec<PaneStep> = saved
+fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
+    let (saved, live) = (judge.saved, judge.live);
+    let socket = &saved.tmux.socket;
+    let seats = seats(saved, live, judge.wanted.again, &before.seated(socket));
+    let mut panes: Vec<PaneStep> = saved
         .tmux
         .panes()
         .map(|pane| judge.step(pane, seats.get(&pane.id).cloned().unwrap_or(Seat::New)))
         .collect();
+    for at in 0..panes.len() {
+        let (earlier, rest) = panes.split_at_mut(at);
+        let Some(step) = rest.first_mut().filter(|step| step.decision.act.starts()) else { continue };
+        let same = |known: &&PaneStep| known.decision.act.starts() && known.session == step.session;
+        if let Some(known) = before.panes().chain(&*earlier).find(same) {
+            step.decision = Decision {
+                act: if step.seat == Seat::New { Act::Shell } else { Act::Nothing },
+                reason: format!("its conversation is brought back in {}", known.reference),
+            };
+            (step.session, step.argv, step.fresh) = (None, None, None);
+        }
+    }
     let step = |id: &str| panes.iter().find(|step| step.mark == mark(&saved.tmux, id));
-    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), step);
-    ServerPlan { socket: saved.tmux.socket.clone(), sessions, panes }
+    let taken = |session: &str| before.numbers(socket, session);
+    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), taken, step);
+    ServerPlan { socket: socket.clone(), sessions, panes }
 }
 
 impl Plan {
+    /// The panes of a server in which this plan starts somebody.
+    fn seated(&self, socket: &Path) -> BTreeSet<String> {
+        let servers = self.servers.iter().filter(|server| server.socket == socket);
+        let seat = |step: &PaneStep| match &step.seat {
+            Seat::There { pane, .. } => Some(pane.clone()),
+            _ => None,
+        };
+        let starts = |step: &&PaneStep| step.decision.act.starts();
+        servers.flat_map(|server| &server.panes).filter(starts).filter_map(seat).collect()
+    }
+
+    /// The numbers of windows that this plan gives away in a session.
+    fn numbers(&self, socket: &Path, session: &str) -> BTreeSet<u32> {
+        let servers = self.servers.iter().filter(|server| server.socket == socket);
+        let sessions = servers.flat_map(|server| &server.sessions).filter(|known| known.name == session);
+        let numbers = |session: &SessionPlan| {
+            let windows = session.windows.iter().map(|window| window.index);
+            windows.chain(session.links.iter().map(|link| link.index)).collect::<Vec<_>>()
+        };
+        sessions.flat_map(numbers).collect()
+    }
+
+    /// Does what another plan does, too: what is made on one server is made together.
+    pub fn join(&mut self, other: Plan) {
+        for server in other.servers {
+            match self.servers.iter_mut().find(|ours| ours.socket == server.socket) {
+                Some(ours) => ours.join(server),
+                None => self.servers.push(server),
+            }
+        }
+    }
+
     /// Every pane.
     pub fn panes(&self) -> impl Iterator<Item = &PaneStep> {
         self.servers.iter().flat_map(|server| &server.panes)
@@ -132,5 +182,81 @@ impl PaneStep {
     /// Whether anything is made, started or missing here.
     pub fn concerns(&self) -> bool {
         self.seat == Seat::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
+    }
+}
+
+impl ServerPlan {
+    fn join(&mut self, other: ServerPlan) {
+        self.panes.extend(other.panes);
+        for mut session in other.sessions {
+            let Some(at) = self.sessions.iter().position(|known| known.name == session.name) else {
+                self.sessions.push(session);
+                continue;
+            };
+            let shares = |session: &SessionPlan| session.shares_with.is_some();
+            let known = &mut self.sessions[at];
+            if !shares(known) && !shares(&session) {
+                known.windows.append(&mut session.windows);
+                known.links.append(&mut session.links);
+                known.shown = known.shown.or(session.shown);
+                known.last = known.last.or(session.last);
+            } else if !session.windows.is_empty() {
+                // One that shows the windows of another has no room for windows of its own.
+                let free = |name: &String| self.sessions.iter().all(|known| known.name != *name);
+                let names = (2..).map(|number| format!("{}-{number}", session.name));
+                session.name = names.into_iter().find(free).unwrap_or_default();
+                self.sessions.push(session);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str, windows: &[u32], shares_with: Option<&str>) -> SessionPlan {
+        let window = |index: &u32| mux::WindowPlan {
+            index: *index,
+            name: String::new(),
+            renames_itself: false,
+            layout: String::new(),
+            width: 80,
+            height: 24,
+            zoomed: false,
+            panes: Vec::new(),
+        };
+        SessionPlan {
+            name: name.to_owned(),
+            shares_with: shares_with.map(str::to_owned),
+            windows: windows.iter().map(window).collect(),
+            shown: windows.first().copied(),
+            ..SessionPlan::default()
+        }
+    }
+
+    #[test]
+    fn two_lives_of_a_server_share_their_sessions() {
+        let server = |sessions: Vec<SessionPlan>| Plan {
+            servers: vec![ServerPlan { socket: "/s".into(), sessions, panes: Vec::new() }],
+        };
+        let mut plan = server(vec![session("work", &[0, 2], None), session("twin", &[], Some("work"))]);
+        assert_eq!(plan.numbers(Path::new("/s"), "work"), BTreeSet::from([0, 2]));
+        plan.join(server(vec![
+            session("work", &[3], None),
+            session("twin", &[1], None),
+            session("other", &[0], None),
+        ]));
+        plan.join(server(vec![session("twin", &[], Some("work"))]));
+        let made: Vec<(&str, Vec<u32>)> = plan.servers[0]
+            .sessions
+            .iter()
+            .map(|session| {
+                (session.name.as_str(), session.windows.iter().map(|window| window.index).collect())
+            })
+            .collect();
+        let expect = [("work", vec![0, 2, 3]), ("twin", vec![]), ("twin-2", vec![1]), ("other", vec![0])];
+        assert_eq!(made, expect);
+        assert_eq!(plan.servers[0].sessions[0].shown, Some(0), "what was there last is shown");
     }
 }

@@ -50,6 +50,9 @@ pub struct DecisionRecord {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaneDecision {
+    /// Its mark: two lives of a server may have a pane of the same name.
+    #[serde(default)]
+    pub mark: String,
     /// The pane at the time of the save.
     pub pane: String,
     /// Its conversation.
@@ -90,6 +93,7 @@ impl DecisionRecord {
     /// What a plan is about to do.
     pub fn of(plan: &Plan, restore_id: String, by: &str, at: Timestamp) -> DecisionRecord {
         let pane = |socket: &PathBuf, step: &PaneStep| PaneDecision {
+            mark: step.mark.clone(),
             pane: step.reference.clone(),
             session_id: step.session.clone(),
             act: serde_json::to_value(step.decision.act).unwrap_or_default(),
@@ -134,7 +138,7 @@ impl DecisionRecord {
         self.finished_at = Some(now);
         for pane in &mut self.panes {
             pane.server = server(&pane.socket);
-            let Some(one) = restored.iter().find(|one| one.pane == pane.pane) else { continue };
+            let Some(one) = restored.iter().find(|one| one.mark == pane.mark) else { continue };
             pane.outcome = serde_json::to_value(one.outcome).ok();
             pane.outcome_reason = Some(one.reason.clone());
             pane.now_in.clone_from(&one.session_id);

@@ -87,8 +87,14 @@ pub fn mark(shot: &Shot, pane: &str) -> String {
 
 /// Finds the seats of all saved panes.
 ///
-/// `again` is the user's own wish: what was closed is made again.
-pub(crate) fn seats(saved: &SavedServer, live: Option<&Live>, again: bool) -> BTreeMap<String, Seat> {
+/// `again` is the user's own wish: what was closed is made again. `others` are panes in which somebody else is about to be
+/// started: they are given away no more.
+pub(crate) fn seats(
+    saved: &SavedServer,
+    live: Option<&Live>,
+    again: bool,
+    others: &BTreeSet<String>,
+) -> BTreeMap<String, Seat> {
     let Some(live) = live else {
         return saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New)).collect();
     };
@@ -101,7 +107,7 @@ pub(crate) fn seats(saved: &SavedServer, live: Option<&Live>, again: bool) -> BT
         };
         return saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane))).collect();
     }
-    Search { saved, live, found: BTreeMap::new(), taken: BTreeSet::new() }.run()
+    Search { saved, live, found: BTreeMap::new(), taken: BTreeSet::new(), others }.run()
 }
 
 struct Search<'a> {
@@ -109,6 +115,7 @@ struct Search<'a> {
     live: &'a Live,
     found: BTreeMap<String, Seat>,
     taken: BTreeSet<String>,
+    others: &'a BTreeSet<String>,
 }
 
 impl Search<'_> {
@@ -161,7 +168,8 @@ impl Search<'_> {
             Some(Occupant::Agent { empty, .. }) => *empty,
             _ => false,
         };
-        gives && !self.taken.contains(pane) && !self.live.marks.values().any(|marked| marked == pane)
+        let taken = self.taken.contains(pane) || self.others.contains(pane);
+        gives && !taken && !self.live.marks.values().any(|marked| marked == pane)
     }
 
     /// The panes of the same session in the same directory; of several, the one with the same title.

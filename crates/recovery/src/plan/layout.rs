@@ -7,10 +7,12 @@ use mux::{LinkPlan, PanePlan, PaneShot, Session, SessionPlan, Shot, Window, Wind
 use super::PaneStep;
 use crate::seats::Seat;
 
-/// The sessions of a saved server that are to be made or filled.
+/// The sessions of a saved server that are to be made or filled. Some numbers of their windows may be taken by others that
+/// are made together with them.
 pub(super) fn sessions<'s>(
     saved: &Shot,
     live: Option<&Shot>,
+    taken: impl Fn(&str) -> BTreeSet<u32>,
     step: impl Fn(&str) -> Option<&'s PaneStep>,
 ) -> Vec<SessionPlan> {
     let mut plans: Vec<SessionPlan> = Vec::new();
@@ -40,7 +42,7 @@ pub(super) fn sessions<'s>(
             }
             groups.insert(group, &session.name);
         }
-        let mut numbers = Numbers::of(session, there);
+        let mut numbers = Numbers::of(session, there, taken(&session.name));
         for link in &session.windows {
             let Some(window) = saved.window(&link.window) else { continue };
             match homes.get(window.id.as_str()) {
@@ -80,10 +82,10 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(saved: &Session, there: Option<&Session>) -> Numbers {
+    fn of(saved: &Session, there: Option<&Session>, mut used: BTreeSet<u32>) -> Numbers {
         let numbers =
             |session: &Session| session.windows.iter().map(|link| link.index).collect::<BTreeSet<_>>();
-        let used = there.map(numbers).unwrap_or_default();
+        used.extend(there.into_iter().flat_map(numbers));
         let behind = used.union(&numbers(saved)).last().map_or(0, |last| last + 1);
         Numbers { used, behind }
     }

@@ -20,6 +20,8 @@ pub(super) struct Judge<'a> {
     pub(super) live: Option<&'a Live>,
     pub(super) ground: &'a Ground<'a>,
     pub(super) wanted: Wanted,
+    /// The conversations of all panes of which the save knows them.
+    pub(super) claimed: &'a BTreeSet<SessionId>,
 }
 
 fn decision(act: Act, reason: impl Into<String>) -> Decision {
@@ -75,9 +77,7 @@ impl Judge<'_> {
         if !ran_agent(pane) {
             return None;
         }
-        let claimed: BTreeSet<SessionId> =
-            self.saved.agents.iter().map(|agent| agent.session_id.clone()).collect();
-        match whose(&step.reference, pane, &self.ground.settled.records, &claimed) {
+        match whose(&step.reference, pane, &self.ground.settled.records, self.claimed) {
             Whose::Found { session, grade, rung } => {
                 let says = format!("{} was here: {}", session.short(), words(rung));
                 step.evidence.push(Weighed { rung: Some(rung), says });

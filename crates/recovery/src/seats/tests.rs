@@ -71,7 +71,7 @@ fn there(pane: &str, rung: Rung) -> Seat {
 
 #[test]
 fn without_a_server_everything_is_made() {
-    let found = seats(&saved(&[("%0", "/a", "")], &[]), None, false);
+    let found = seats(&saved(&[("%0", "/a", "")], &[]), None, false, &BTreeSet::new());
     assert_eq!(found["%0"], Seat::New);
 }
 
@@ -82,9 +82,9 @@ fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
     let mut now = live(&[("%9", "/b", ""), ("%0", "/elsewhere", "")]);
     now.shot.pid = 1;
     now.shot.start_time = 1;
-    let found = seats(&old, Some(&now), false);
+    let found = seats(&old, Some(&now), false, &BTreeSet::new());
     assert_eq!((&found["%0"], &found["%1"]), (&there("%0", Rung::Identity), &Seat::Closed));
-    assert_eq!(seats(&old, Some(&now), true)["%1"], Seat::New);
+    assert_eq!(seats(&old, Some(&now), true, &BTreeSet::new())["%1"], Seat::New);
 }
 
 /// What stands at the old place is another one's: the pane itself says whose it is.
@@ -94,12 +94,12 @@ fn identity_stands_above_the_place() {
     let mut now = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
     now.marks.insert(mark(&old.tmux, "%1"), "%5".to_owned());
     now.marks.insert(mark(&old.tmux, "%0"), "%6".to_owned());
-    let found = seats(&old, Some(&now), false);
+    let found = seats(&old, Some(&now), false, &BTreeSet::new());
     assert_eq!((&found["%0"], &found["%1"]), (&there("%6", Rung::Identity), &there("%5", Rung::Identity)));
 
     let mut tagged = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
     tagged.shot.windows[0].panes[0].tag = Some("s1".to_owned());
-    let found = seats(&old, Some(&tagged), false);
+    let found = seats(&old, Some(&tagged), false, &BTreeSet::new());
     assert_eq!(found["%1"], there("%5", Rung::Identity));
 }
 
@@ -107,7 +107,7 @@ fn identity_stands_above_the_place() {
 #[test]
 fn the_place_stands_above_the_directory() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/a", "")], &[("%1", "s1")]);
-    let found = seats(&old, Some(&live(&[("%5", "/a", ""), ("%6", "/a", "")])), false);
+    let found = seats(&old, Some(&live(&[("%5", "/a", ""), ("%6", "/a", "")])), false, &BTreeSet::new());
     assert_eq!(found["%1"], there("%6", Rung::PaneRef));
 }
 
@@ -115,7 +115,7 @@ fn the_place_stands_above_the_directory() {
 #[test]
 fn the_directory_is_right_where_the_place_is_not() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/b", "")], &[("%1", "s1")]);
-    let found = seats(&old, Some(&live(&[("%5", "/b", ""), ("%6", "/a", "")])), false);
+    let found = seats(&old, Some(&live(&[("%5", "/b", ""), ("%6", "/a", "")])), false, &BTreeSet::new());
     assert_eq!(found["%1"], there("%5", Rung::Cwd));
 }
 
@@ -124,7 +124,7 @@ fn the_directory_is_right_where_the_place_is_not() {
 fn the_title_is_right_where_the_directory_has_two() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "fix the login")], &[("%1", "s1")]);
     let now = live(&[("%5", "/b", "write notes"), ("%6", "/y", ""), ("%7", "/b", "fix the login now")]);
-    assert_eq!(seats(&old, Some(&now), false)["%1"], there("%7", Rung::Task));
+    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], there("%7", Rung::Task));
 }
 
 /// Nothing tells which: the user does.
@@ -133,14 +133,14 @@ fn the_choice_is_the_users_where_titles_say_nothing() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "host")], &[("%1", "s1")]);
     let now = live(&[("%5", "/b", "host"), ("%6", "/y", ""), ("%7", "/b", "host")]);
     let candidates = vec!["%5".to_owned(), "%7".to_owned()];
-    assert_eq!(seats(&old, Some(&now), false)["%1"], Seat::Choice { candidates });
+    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], Seat::Choice { candidates });
 }
 
 /// Two agents of one directory and one pane in it: neither takes what may be the other's.
 #[test]
 fn two_do_not_race_for_one_pane() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "t"), ("%2", "/b", "t")], &[("%1", "s1"), ("%2", "s2")]);
-    let found = seats(&old, Some(&live(&[("%5", "/b", "t")])), false);
+    let found = seats(&old, Some(&live(&[("%5", "/b", "t")])), false, &BTreeSet::new());
     assert!(matches!(found["%1"], Seat::Choice { .. }) && matches!(found["%2"], Seat::Choice { .. }));
 }
 
@@ -150,9 +150,20 @@ fn a_pane_in_use_is_nobodys_seat() {
     let check = |occupant: Occupant, seat: &Seat| {
         let mut now = live(&[("%5", "/a", "")]);
         now.occupants.insert("%5".to_owned(), occupant);
-        assert_eq!(seats(&old, Some(&now), false)["%0"], *seat);
+        assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%0"], *seat);
     };
     check(Occupant::Program { name: "vim".to_owned() }, &Seat::New);
     check(Occupant::Agent { session: Some(id("x")), empty: false }, &Seat::New);
     check(Occupant::Agent { session: Some(id("x")), empty: true }, &there("%5", Rung::PaneRef));
+}
+
+/// Another life of the server was here, too: what its panes have found is theirs, but for who says otherwise itself.
+#[test]
+fn what_another_life_has_found_is_not_given_away_again() {
+    let old = saved(&[("%0", "/a", "")], &[("%0", "s0")]);
+    let others = BTreeSet::from(["%5".to_owned()]);
+    let mut now = live(&[("%5", "/a", "")]);
+    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], Seat::New);
+    now.marks.insert(mark(&old.tmux, "%0"), "%5".to_owned());
+    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], there("%5", Rung::Identity));
 }
