@@ -1,6 +1,9 @@
-//! Facts asked of tmux so that no name can break the answer: each field comes with its length before it.
+//! Facts asked of tmux so that no name can break the answer: what users and programs name ends with a mark that nobody can
+//! know, newlines and all.
 //!
-//! A length costs tmux as much as the field itself. What tmux itself makes up (numbers, ids, flags, layouts) has none.
+//! What tmux itself makes up (numbers, ids, flags, layouts) ends with a bar.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// What never holds a bar, whatever users and programs do. (A word of a command that ends in a semicolon would end the
 /// command.)
@@ -30,41 +33,55 @@ const PLAIN: [&str; 23] = [
     "window_zoomed_flag",
 ];
 
-/// The format that asks for these variables: `:#{x}|` for each plain one, `#{n:x}:#{x}` for the others.
-pub(crate) fn format<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let ask = |name: &str| match PLAIN.binary_search(&name) {
-        Ok(_) => format!(":#{{{name}}}|"),
-        Err(_) => format!("#{{n:{name}}}:#{{{name}}}"),
-    };
-    names.into_iter().map(ask).collect()
+/// How facts are asked for and read: one question, one mark.
+#[derive(Debug, Clone)]
+pub(crate) struct Form {
+    mark: String,
 }
 
-/// An answer, read field by field. Names, titles and paths may hold any separator, newlines too.
-#[derive(Debug)]
-pub(crate) struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    pub(crate) fn of(answer: &'a [u8]) -> Self {
-        Self(answer)
+impl Form {
+    /// A form with a mark of its own. The keys of a hash are random for each process.
+    pub(crate) fn new() -> Form {
+        Form { mark: format!("{:016x}", RandomState::new().build_hasher().finish()) }
     }
 
+    /// The format that asks for these variables: `:#{x}|` for each plain one, `=#{x}MARK` for the others.
+    pub(crate) fn ask<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> String {
+        let ask = |name: &str| match PLAIN.binary_search(&name) {
+            Ok(_) => format!(":#{{{name}}}|"),
+            Err(_) => format!("=#{{{name}}}{}", self.mark),
+        };
+        names.into_iter().map(ask).collect()
+    }
+
+    /// Reads an answer.
+    pub(crate) fn read<'a>(&'a self, answer: &'a [u8]) -> Fields<'a> {
+        Fields { rest: answer, mark: self.mark.as_bytes() }
+    }
+}
+
+/// An answer, read field by field.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    rest: &'a [u8],
+    mark: &'a [u8],
+}
+
+impl Fields<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rest.is_empty()
     }
 
     /// The next field.
     pub(crate) fn text(&mut self) -> Option<String> {
-        if let Some(plain) = self.0.strip_prefix(b":") {
-            let end = plain.iter().position(|byte| *byte == b'|')?;
-            self.0 = &plain[end + 1..];
-            return Some(String::from_utf8_lossy(&plain[..end]).into_owned());
-        }
-        let colon = self.0.iter().position(|byte| *byte == b':')?;
-        let length: usize = std::str::from_utf8(&self.0[..colon]).ok()?.parse().ok()?;
-        let end = colon.checked_add(1)?.checked_add(length)?;
-        let value = self.0.get(colon + 1..end)?;
-        self.0 = &self.0[end..];
-        Some(String::from_utf8_lossy(value).into_owned())
+        let (kind, rest) = self.rest.split_first()?;
+        let (end, mark) = match kind {
+            b':' => (rest.iter().position(|byte| *byte == b'|')?, 1),
+            b'=' => (rest.windows(self.mark.len()).position(|window| window == self.mark)?, self.mark.len()),
+            _ => return None,
+        };
+        self.rest = &rest[end + mark..];
+        Some(String::from_utf8_lossy(&rest[..end]).into_owned())
     }
 
     /// The next field as a number.
@@ -84,19 +101,19 @@ impl<'a> Fields<'a> {
 
     /// The letter that a row begins with.
     pub(crate) fn letter(&mut self) -> Option<u8> {
-        let (letter, rest) = self.0.split_first()?;
-        self.0 = rest;
+        let (letter, rest) = self.rest.split_first()?;
+        self.rest = rest;
         Some(*letter)
     }
 
     /// Everything that is left.
     pub(crate) fn rest(&self) -> String {
-        String::from_utf8_lossy(self.0).into_owned()
+        String::from_utf8_lossy(self.rest).into_owned()
     }
 
     /// The end of a row.
     pub(crate) fn end_of_row(&mut self) -> Option<()> {
-        self.0 = self.0.strip_prefix(b"\n")?;
+        self.rest = self.rest.strip_prefix(b"\n")?;
         Some(())
     }
 }
@@ -105,12 +122,17 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
+    fn form() -> Form {
+        Form { mark: "MARK".to_owned() }
+    }
+
     #[test]
     fn any_separator_may_stand_in_a_field() {
-        let mut fields = Fields::of(b"s:%4|:|7:a:b\n1:x0:1:12:\xff\xff\n");
+        let form = form();
+        let mut fields = form.read(b"s:%4|:|=a|=:b\n1:xMARK=MARK:1|=\xff\xffMARK\n");
         assert_eq!(fields.letter(), Some(b's'));
         assert_eq!((fields.text().as_deref(), fields.some()), (Some("%4"), Some(None)));
-        assert_eq!(fields.text().as_deref(), Some("a:b\n1:x"));
+        assert_eq!(fields.text().as_deref(), Some("a|=:b\n1:x"));
         assert_eq!(fields.some(), Some(None));
         assert_eq!(fields.flag(), Some(true));
         assert_eq!(fields.text().as_deref(), Some("\u{fffd}\u{fffd}"));
@@ -120,15 +142,16 @@ mod tests {
 
     #[test]
     fn garbage_is_no_answer() {
-        for garbage in
-            [&b":endless"[..], b"99999999999999999999:x", b"18446744073709551615:x", b"9:short", b"x", b""]
-        {
-            assert_eq!(Fields::of(garbage).text(), None);
+        for garbage in [&b":endless"[..], b"=endless", b"=MAR", b"x|", b""] {
+            assert_eq!(form().read(garbage).text(), None);
         }
     }
 
     #[test]
-    fn asks_for_the_length_first() {
-        assert_eq!(format(["pid", "@x"]), ":#{pid}|#{n:@x}:#{@x}");
+    fn each_question_has_a_mark_of_its_own() {
+        assert_eq!(form().ask(["pid", "@x"]), ":#{pid}|=#{@x}MARK");
+        let (one, two) = (Form::new(), Form::new());
+        assert_eq!(one.mark.len(), 16);
+        assert_ne!(one.mark, two.mark);
     }
 }

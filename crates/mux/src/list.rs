@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::deadline::{Ran, run};
-use crate::fields::{self, Fields};
+use crate::fields::Form;
 use crate::pane::{Pane, Server, ServerId};
 use crate::refusal::{Refusal, refusal};
 use crate::tag::TAG;
@@ -44,13 +44,14 @@ const FIELDS: [&str; 15] = [
 
 /// Lists all panes of the server on this socket. A server is never started by it.
 pub fn list(socket: &Path, deadline: Duration) -> Listing {
-    let format = fields::format(FIELDS.iter().copied().chain([TAG]));
+    let form = Form::new();
+    let format = form.ask(FIELDS.iter().copied().chain([TAG]));
     let mut command = tmux(socket);
     command.args(["list-panes", "-a", "-F", &format]);
     match run(&mut command, deadline) {
         Ran::TooLate => Listing::Unknown { why: "tmux did not answer in time".to_owned() },
         Ran::NotStarted(error) => Listing::Unknown { why: format!("tmux cannot be started: {error}") },
-        Ran::Done(output) if output.status.success() => match parse(socket, &output.stdout) {
+        Ran::Done(output) if output.status.success() => match parse(socket, &form, &output.stdout) {
             Some(server) => Listing::Alive(server),
             None => Listing::Unknown { why: "tmux answered in an unknown form".to_owned() },
         },
@@ -68,8 +69,8 @@ pub(crate) fn tmux(socket: &Path) -> Command {
     command
 }
 
-fn parse(socket: &Path, answer: &[u8]) -> Option<Server> {
-    let mut fields = Fields::of(answer);
+fn parse(socket: &Path, form: &Form, answer: &[u8]) -> Option<Server> {
+    let mut fields = form.read(answer);
     let mut server: Option<Server> = None;
     while !fields.is_empty() {
         let id = ServerId { pid: fields.number()?, started: fields.number()? };
@@ -111,7 +112,7 @@ mod tests {
     /// F-others-11
     #[test]
     fn names_may_hold_any_separator() {
-        let mut line = Vec::new();
+        let form = Form::new();
         let values = [
             "7",
             "99",
@@ -130,12 +131,13 @@ mod tests {
             "1",
             "abc",
         ];
-        for value in values {
-            line.extend_from_slice(format!("{}:{value}", value.len()).as_bytes());
+        let mut line = form.ask(FIELDS.iter().copied().chain([TAG]));
+        for (name, value) in FIELDS.iter().copied().chain([TAG]).zip(values) {
+            line = line.replacen(&format!("#{{{name}}}"), value, 1);
         }
-        line.push(b'\n');
+        let line = format!("{line}\n").into_bytes();
         let twice = [line.clone(), line].concat();
-        let server = parse(Path::new("/s"), &twice).unwrap();
+        let server = parse(Path::new("/s"), &form, &twice).unwrap();
         assert_eq!(server.id, ServerId { pid: 7, started: 99 });
         assert_eq!(server.panes.len(), 1);
         let pane = &server.panes[0];
@@ -144,7 +146,7 @@ mod tests {
             ("a:b\n1:x", "/ü", "t|1:2")
         );
         assert_eq!((pane.tag.as_deref(), pane.alternate, pane.dead), (Some("abc"), true, false));
-        assert_eq!(parse(Path::new("/s"), b"1:7:garbage"), None);
+        assert_eq!(parse(Path::new("/s"), &form, b":7|garbage"), None);
     }
 
     #[test]

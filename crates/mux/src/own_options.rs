@@ -1,19 +1,41 @@
 //! What users have set on single panes (`@name`), and nothing of what their windows, sessions and servers have.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::Duration;
 
+use crate::deadline::{Ran, run};
+use crate::list::tmux;
 use crate::quoting::value;
 
 /// What each pane has: by its id, and by name.
 pub(crate) type OwnOptions = HashMap<String, BTreeMap<String, String>>;
 
-/// A command of tmux that lists them for every pane, each behind a line with its number. tmux has no format for it, but can
-/// make the commands by itself (from 3.2 on). The number has no `%`, which `display-message` would take for a time.
-pub(crate) const ASK: [&str; 3] = [
+/// Commands of tmux that list the options of all panes behind a line with an `o`. tmux has no format for it, but can make the
+/// commands by itself (from 3.2 on).
+pub(crate) const ASK: [&str; 7] =
+    ["display-message", "-p", "o", ";", "run-shell", "-C", "#{S:#{W:#{P:show-options -p -t #{pane_id} ; }}}"];
+
+/// The same, each pane's behind a line with its number. It takes twice as long, and few have any. The number has no `%`, which
+/// `display-message` would take for a time.
+const ASK_EACH: [&str; 3] = [
     "run-shell",
     "-C",
     "#{S:#{W:#{P:display-message -p o#{s/%//:pane_id} ; show-options -p -t #{pane_id} ; }}}",
 ];
+
+/// Whether what [`ASK`] printed speaks of any that are not ours.
+pub(crate) fn any(answer: &str) -> bool {
+    answer.lines().any(|line| option(line).is_some())
+}
+
+/// Asks which pane has which; nothing where tmux does not answer.
+pub(crate) fn ask(socket: &Path, deadline: Duration) -> Option<OwnOptions> {
+    match run(tmux(socket).args(ASK_EACH), deadline) {
+        Ran::Done(output) if output.status.success() => Some(parse(&String::from_utf8_lossy(&output.stdout))),
+        _ => None,
+    }
+}
 
 /// Whether this names an option of a user. Other names than these are not kept.
 pub(crate) fn is_name(name: &str) -> bool {
@@ -21,24 +43,21 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.strip_prefix('@').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
 }
 
-/// Whether it is one of ours: those are set by a restore itself.
-fn is_ours(name: &str) -> bool {
-    name.starts_with("@rekindle_")
+/// A user's option with its value. Ours are set by a restore itself.
+fn option(line: &str) -> Option<(&str, String)> {
+    let (name, shown) = line.split_once(' ').unwrap_or((line, ""));
+    (is_name(name) && !name.starts_with("@rekindle_")).then(|| (name, value(shown)))
 }
 
-/// Reads what [`ASK`] printed.
-pub(crate) fn parse(answer: &str) -> OwnOptions {
+fn parse(answer: &str) -> OwnOptions {
     let mut found = OwnOptions::new();
     let mut pane = None;
     for line in answer.lines() {
         let number = line.strip_prefix('o').filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         if let Some(number) = number {
             pane = Some(format!("%{number}"));
-        } else if let Some(pane) = &pane {
-            let (name, shown) = line.split_once(' ').unwrap_or((line, ""));
-            if is_name(name) && !is_ours(name) {
-                found.entry(pane.clone()).or_default().insert(name.to_owned(), value(shown));
-            }
+        } else if let (Some(pane), Some((name, value))) = (&pane, option(line)) {
+            found.entry(pane.clone()).or_default().insert(name.to_owned(), value);
         }
     }
     found
@@ -59,6 +78,7 @@ mod tests {
                 .into();
         assert_eq!(parse(answer), expect);
         assert_eq!(parse("@a b\n"), OwnOptions::new());
+        assert!(any("window-style bg=red\n@a b\n") && !any("window-style bg=red\n@rekindle_id x\n"));
     }
 
     #[test]

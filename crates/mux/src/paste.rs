@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::deadline::{Ran, run, run_with};
-use crate::fields::{self, Fields};
+use crate::fields::Form;
 use crate::list::tmux;
 use crate::pane::ServerId;
 
@@ -49,12 +49,13 @@ const FIELDS: [&str; 7] =
 /// tmux does not answer, or in an unknown form.
 pub fn sight(socket: &Path, pane: &str, deadline: Duration) -> Result<Option<Sight>, PasteError> {
     const WHAT: &str = "look at the pane";
+    let form = Form::new();
     let mut command = tmux(socket);
     // A pane that is gone is no error to the first command (it exits 0 and prints empty fields), but to the second.
-    command.args(["display-message", "-p", "-t", pane, &fields::format(FIELDS), ";"]);
+    command.args(["display-message", "-p", "-t", pane, &form.ask(FIELDS), ";"]);
     command.args(["capture-pane", "-p", "-e", "-t", pane]);
     match run(&mut command, deadline) {
-        Ran::Done(output) if output.status.success() => match parse(&output.stdout) {
+        Ran::Done(output) if output.status.success() => match parse(&form, &output.stdout) {
             Some(sight) => Ok(Some(sight)),
             None => Err(PasteError { what: WHAT, why: "tmux answered in an unknown form".to_owned() }),
         },
@@ -71,8 +72,8 @@ pub fn sight(socket: &Path, pane: &str, deadline: Duration) -> Result<Option<Sig
     }
 }
 
-fn parse(answer: &[u8]) -> Option<Sight> {
-    let mut fields = Fields::of(answer);
+fn parse(form: &Form, answer: &[u8]) -> Option<Sight> {
+    let mut fields = form.read(answer);
     let server = ServerId { pid: fields.number()?, started: fields.number()? };
     let tty = fields.text()?;
     let (in_mode, input_off) = (fields.text()?, fields.flag()?);
@@ -171,13 +172,14 @@ mod tests {
 
     #[test]
     fn the_screen_follows_the_facts() {
-        let answer = b"1:72:9910:/dev/pts/31:21:00:1:0\nfirst\n\x1b[2msecond\n";
-        let sight = parse(answer).unwrap();
+        let form = Form::new();
+        let answer = b":7|:99|:/dev/pts/3|:2|:0|:|:0|\nfirst\n\x1b[2msecond\n";
+        let sight = parse(&form, answer).unwrap();
         assert_eq!(sight.server, ServerId { pid: 7, started: 99 });
         assert_eq!((sight.tty.as_str(), sight.in_mode, sight.input_off), ("/dev/pts/3", true, false));
         assert_eq!((sight.synchronized, sight.dead), (false, false));
         assert_eq!(sight.screen, "first\n\x1b[2msecond\n");
-        assert_eq!(parse(b"0:0:0:0:0:0:0:\n"), None);
+        assert_eq!(parse(&form, b":|:|:|:|:|:|:|\n"), None);
     }
 
     #[test]

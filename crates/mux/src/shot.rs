@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::deadline::{Ran, run};
-use crate::fields::{self, Fields};
+use crate::fields::{Fields, Form};
 use crate::list::tmux;
-use crate::own_options;
+use crate::own_options::{self, OwnOptions};
 use crate::pane::{PaneRef, ServerId};
 use crate::refusal::{Refusal, refusal};
 use crate::tag::TAG;
@@ -165,6 +165,12 @@ impl Shot {
         ServerId { pid: self.pid, started: self.start_time }
     }
 
+    fn give(&mut self, mut options: OwnOptions) {
+        for pane in self.windows.iter_mut().flat_map(|window| &mut window.panes) {
+            pane.options = options.remove(&pane.id).unwrap_or_default();
+        }
+    }
+
     /// Every pane, once.
     pub fn panes(&self) -> impl Iterator<Item = &PaneShot> {
         self.windows.iter().flat_map(|window| &window.panes)
@@ -221,17 +227,15 @@ const OF_PANE: [&str; 16] = [
     TAG,
 ];
 
-/// A field is asked for twice, for its length and for itself, and a program may change its directory in between.
-const TRIES: usize = 3;
-
 /// Takes everything about the server on this socket. A server is never started by it.
 pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
-    let server = format!("v{}", fields::format(OF_SERVER));
-    let sessions = format!("s{}", fields::format(OF_SESSION));
-    let windows = format!("w{}", fields::format(OF_WINDOW));
-    let panes = format!("p{}", fields::format(OF_PANE));
-    let mut with_options = true;
-    for _ in 0..TRIES {
+    let form = Form::new();
+    let server = format!("v{}", form.ask(OF_SERVER));
+    let sessions = format!("s{}", form.ask(OF_SESSION));
+    let windows = format!("w{}", form.ask(OF_WINDOW));
+    let panes = format!("p{}", form.ask(OF_PANE));
+    // Before 3.2 tmux cannot be asked for options in the same breath, and refuses the whole command.
+    for with_options in [true, false] {
         let mut command = tmux(socket);
         command.args(["list-sessions", "-F", &sessions, ";", "list-windows", "-a", "-F", &windows]);
         command.args([";", "list-panes", "-a", "-F", &panes, ";", "display-message", "-p", &server]);
@@ -244,14 +248,21 @@ pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
                 return Shooting::Unknown { why: format!("tmux cannot be started: {error}") };
             }
             Ran::Done(output) if output.status.success() => {
-                if let Some(shot) = parse(socket, &output.stdout) {
+                if let Some((mut shot, any_options)) = parse(socket, &form, &output.stdout) {
+                    if any_options {
+                        let Some(options) = own_options::ask(socket, deadline) else {
+                            return Shooting::Unknown {
+                                why: "tmux does not list its panes' options".to_owned(),
+                            };
+                        };
+                        shot.give(options);
+                    }
                     return Shooting::Taken(Box::new(shot));
                 }
             }
             Ran::Done(output) => match refusal(&String::from_utf8_lossy(&output.stderr)) {
                 Refusal::Gone => return Shooting::Gone,
-                // Before 3.2 it cannot be asked for options in the same breath, and refuses the whole command.
-                Refusal::Unknown(_) if with_options => with_options = false,
+                Refusal::Unknown(_) if with_options => {}
                 Refusal::Unknown(why) => return Shooting::Unknown { why },
             },
         }
@@ -259,13 +270,14 @@ pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
     Shooting::Unknown { why: "tmux answered in an unknown form".to_owned() }
 }
 
-fn parse(socket: &Path, answer: &[u8]) -> Option<Shot> {
-    let mut fields = Fields::of(answer);
+/// The answer, and whether any pane has options of its own.
+fn parse(socket: &Path, form: &Form, answer: &[u8]) -> Option<(Shot, bool)> {
+    let mut fields = form.read(answer);
     let mut server = None;
     let mut sessions: Vec<Session> = Vec::new();
     let mut windows: Vec<Window> = Vec::new();
     let mut window_at: HashMap<String, usize> = HashMap::new();
-    let mut own = own_options::OwnOptions::new();
+    let mut any_options = false;
     while !fields.is_empty() {
         match fields.letter()? {
             b'v' => server = Some((fields.number()?, fields.number()?, fields.text()?)),
@@ -295,18 +307,15 @@ fn parse(socket: &Path, answer: &[u8]) -> Option<Shot> {
                 }
             }
             b'o' => {
-                own = own_options::parse(&format!("o{}", fields.rest()));
+                any_options = own_options::any(&fields.rest());
                 break;
             }
             _ => return None,
         }
         fields.end_of_row()?;
     }
-    for pane in windows.iter_mut().flat_map(|window| &mut window.panes) {
-        pane.options = own.remove(&pane.id).unwrap_or_default();
-    }
     let (pid, start_time, version) = server?;
-    Some(Shot { socket: socket.to_path_buf(), pid, start_time, version, sessions, windows })
+    Some((Shot { socket: socket.to_path_buf(), pid, start_time, version, sessions, windows }, any_options))
 }
 
 fn window(fields: &mut Fields<'_>) -> Option<(Link, Window)> {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use agents::SessionId;
 use context::{Given, Limits, Template};
-use jiff::tz::TimeZone;
 use recovery::{Briefing, Tracker};
 use state::record::SessionRecord;
 
@@ -36,7 +35,7 @@ pub(crate) fn briefing<'a>(
             lines: recovery.max_context_lines as usize,
             tokens: recovery.max_context_tokens as usize,
         },
-        zone: TimeZone::system(),
+        zone: crate::zone::local(),
         tracker: Tracker::find(&Context::search_path()).filter(|_| ask == Ask::Tracker),
         shelf: context.snapper().map(|snapper| snapper.shelf),
     })

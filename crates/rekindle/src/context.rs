@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use agents::SessionId;
 use doctor::{Clinic, Surroundings, Target, TargetError};
-use jiff::tz::TimeZone;
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
 use state::config::Config;
@@ -85,7 +84,7 @@ impl Context {
             accounts: self.config.slots.iter().map(account).collect(),
             keep_map: self.config.restore.keep_map,
             context_limit: self.config.recovery.inject_limit as usize,
-            zone: TimeZone::system(),
+            zone: crate::zone::local(),
             sockets: BTreeSet::new(),
             log: self.config.log.enabled,
         })

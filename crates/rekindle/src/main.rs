@@ -11,6 +11,7 @@ mod pane;
 mod restoring;
 mod survey;
 mod watch;
+mod zone;
 
 use std::process::ExitCode;
 

@@ -124,7 +124,7 @@ pub(crate) fn act(
         least_memory: restore.min_free_memory.0,
         note_on_resume: restore.note_on_resume,
         briefing: manner.briefing,
-        zone: jiff::tz::TimeZone::system(),
+        zone: crate::zone::local(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
         scope: Context::has_scopes(),

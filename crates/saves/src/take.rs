@@ -35,6 +35,11 @@ pub fn ask(sockets: impl IntoIterator<Item = PathBuf>, deadline: Duration) -> As
     sockets.into_iter().map(ask).collect()
 }
 
+/// Makes ready what an answer will need, while tmux is being asked.
+pub fn prepare() {
+    let _ = redact::holds_secret("x");
+}
+
 /// Puts answers and records together; two paths to one socket are one server.
 pub fn take(asked: Asked, settled: &Settled) -> Taken {
     let mut taken = Taken::default();

@@ -1,10 +1,15 @@
 //! The process table, as far as it can tell whether an agent runs.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const PROC: &str = "/proc";
+
+/// Among the flags of a process: it is a part of the kernel, and has no arguments.
+const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Every process at one moment.
 pub struct Processes {
@@ -75,7 +80,7 @@ impl Processes {
 impl Process {
     fn read(pid: u32, boot: Option<i64>) -> Option<Process> {
         let folder = Path::new(PROC).join(pid.to_string());
-        let stat = std::fs::read(folder.join("stat")).ok()?;
+        let stat = read_small(&folder.join("stat"))?;
         // The name in parentheses may hold anything, so fields are counted from the last one.
         let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
         let fields: Vec<&[u8]> = stat.get(after..)?.trim_ascii().split(|byte| *byte == b' ').collect();
@@ -87,7 +92,9 @@ impl Process {
         let ticks_ms = i64::try_from(start_ticks.checked_mul(1_000)? / ticks_per_second()).ok()?;
         let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse::<u32>().ok();
         let (parent, tty) = (number(1).unwrap_or_default(), number(4).unwrap_or_default());
-        let cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+        let flags = number(6).unwrap_or_default();
+        let of_kernel = flags & KERNEL_THREAD != 0;
+        let cmdline = if of_kernel { None } else { read_small(&folder.join("cmdline")) }.unwrap_or_default();
         let arguments =
             cmdline.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).trim().to_owned());
         let arguments = arguments.filter(|argument| !argument.is_empty()).collect();
@@ -163,6 +170,18 @@ impl Process {
     fn link(&self, name: &str) -> Option<PathBuf> {
         std::fs::read_link(Path::new(PROC).join(self.pid.to_string()).join(name)).ok()
     }
+}
+
+/// Reads a file of the kernel, whose size nobody knows beforehand: asked for in small pieces, it takes ten system calls.
+fn read_small(path: &Path) -> Option<Vec<u8>> {
+    let mut file = File::open(path).ok()?;
+    let mut buffer = [0; 4096];
+    let length = file.read(&mut buffer).ok()?;
+    let mut bytes = buffer[..length].to_vec();
+    if length == buffer.len() {
+        file.read_to_end(&mut bytes).ok()?;
+    }
+    Some(bytes)
 }
 
 fn opened_for_writing(fdinfo: &Path) -> bool {

@@ -158,11 +158,13 @@ pub(crate) fn follow(
 fn look(saver: &Saver, records: impl FnOnce() -> Result<Settled, settle::Error>) -> Result<Taken, Failure> {
     let known = Context::sockets();
     let (settled, asked) = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| (saves::ask(known.clone(), TMUX_DEADLINE), saver.known_sockets()));
+        let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
+        let settled = records().map(|settled| (settled, saver.known_sockets()));
+        saves::prepare();
         // Who did not answer because the question failed has saved nothing, and an empty save is held.
-        (records(), asking.join().unwrap_or_default())
+        (settled, asking.join().unwrap_or_default())
     });
-    let (settled, (asked, saved)) = (settled?, asked);
+    let (settled, saved) = settled?;
     // Agents may live on servers elsewhere, and some servers have been saved that nobody would look for.
     let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone()).chain(saved);
     let others: BTreeSet<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();

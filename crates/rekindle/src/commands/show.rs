@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     let read = |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
     let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
-    let zone = TimeZone::system();
+    let zone = crate::zone::local();
     let mut to = Pager::open(!args.md && !args.json);
     let painted = colour() && !args.md;
     let mut silent = true;

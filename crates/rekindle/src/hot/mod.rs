@@ -11,7 +11,6 @@ pub(crate) mod soon;
 pub(crate) mod statusline;
 mod style;
 pub(crate) mod tmux_status;
-mod zone;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -102,7 +101,7 @@ fn input() -> Vec<u8> {
 }
 
 /// Reads a small file in one go; what is beyond the bound is left.
-fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 * 1024);
     File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)

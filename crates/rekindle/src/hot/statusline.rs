@@ -13,7 +13,8 @@ use state::{StateDir, spool};
 use statusline::{Input, Prepared, View, render};
 
 use super::keep::Kept;
-use super::{Places, style, zone};
+use super::{Places, style};
+use crate::zone;
 
 /// A settle that was longer ago is asked for anew.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);

@@ -82,7 +82,7 @@ fn show(
     let mut lines = vec![String::new(), format!("  {name}  {}", args.session.short())];
     if let Some(record) = record {
         lines.extend(record.task.iter().map(|task| format!("  {}", one_line(task, 74))));
-        let seen = record.last_seen.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M");
+        let seen = record.last_seen.to_zoned(crate::zone::local()).strftime("%Y-%m-%d %H:%M");
         let place =
             record.project_dir.as_deref().zip(context).map(|(folder, context)| context.short_path(folder));
         let place = place.map(|place| format!(", in {place}")).unwrap_or_default();

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
+use crate::hot::read_small;
+
 /// The largest zone there is has 4 KB.
 const LARGEST: u64 = 64 * 1024;
 
 /// The zone that `$TZ` names, else the machine's, else UTC.
-pub(super) fn local() -> TimeZone {
+pub(crate) fn local() -> TimeZone {
     let zone = match std::env::var("TZ") {
         Ok(name) => named(name.trim_start_matches(':')),
         Err(_) => from_file(Path::new("/etc/localtime")),
@@ -26,7 +28,7 @@ fn named(name: &str) -> Option<TimeZone> {
 }
 
 fn from_file(path: &Path) -> Option<TimeZone> {
-    TimeZone::tzif("local", &super::read_small(path, LARGEST).ok()?).ok()
+    TimeZone::tzif("local", &read_small(path, LARGEST).ok()?).ok()
 }
 
 #[cfg(test)]
