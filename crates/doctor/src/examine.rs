@@ -184,8 +184,15 @@ impl Clinic {
     /// # Errors
     /// The vault cannot be asked.
     pub fn survey(&self) -> Result<Survey, Error> {
-        let losses = self.vault.losses()?;
-        Ok(Survey { live: Owners::look(&self.configs).live_sessions(), losses })
+        self.survey_beside(&Owners::look(&self.configs))
+    }
+
+    /// The same, for one who has looked at what runs.
+    ///
+    /// # Errors
+    /// The vault cannot be asked.
+    pub fn survey_beside(&self, owners: &Owners) -> Result<Survey, Error> {
+        Ok(Survey { live: owners.live_sessions(), losses: self.vault.losses()? })
     }
 
     /// Scans one of several conversations anew.

@@ -34,6 +34,6 @@ pub use paste::{PasteError, Sight, leave_modes, paste, press_enter, sight, type_
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::sockets;
-pub use start::{Birth, RESTORED, Respawn, StartError, base, entitle, marked, respawn, source};
+pub use start::{Birth, RESTORED, Respawn, StartError, Title, base, entitle, marked, respawn, source};
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

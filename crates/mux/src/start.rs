@@ -170,19 +170,33 @@ pub fn respawn(socket: &Path, programs: &[Respawn], deadline: Duration) -> Resul
 /// The pane option that says how an agent came back: `resumed`, `fresh`. For those who show it in a border.
 pub const RESTORED: &str = "@rekindle_restored";
 
-/// Gives a pane a title, and a word that says how its agent came back. An agent may give it another title later; the word
-/// stays.
-pub fn entitle(
-    socket: &Path,
-    pane: &str,
-    title: &str,
-    word: &str,
-    deadline: Duration,
-) -> Result<(), StartError> {
-    let (target, title) = (quote(pane), text(title));
-    let commands =
-        format!("select-pane -t {target} -T {title}\nset-option -p -t {target} {RESTORED} {}\n", quote(word));
+/// A pane's title, and a word that says how its agent came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Title {
+    /// `%4`.
+    pub pane: String,
+    /// What it is called. An agent may give it another title later.
+    pub title: String,
+    /// The word, which stays.
+    pub word: &'static str,
+}
+
+/// Gives panes their titles.
+pub fn entitle(socket: &Path, titles: &[Title], deadline: Duration) -> Result<(), StartError> {
+    if titles.is_empty() {
+        return Ok(());
+    }
+    let commands: String = titles
+        .iter()
+        .map(|Title { pane, title, word }| {
+            let (target, title) = (quote(pane), text(title));
+            format!(
+                "select-pane -t {target} -T {title}\nset-option -p -t {target} {RESTORED} {}\n",
+                quote(word)
+            )
+        })
+        .collect();
     let mut sourced = tmux(socket);
     sourced.args(["source-file", "-"]);
-    send_with(sourced, commands, "give the pane its title", deadline).map(drop)
+    send_with(sourced, commands, "give panes their titles", deadline).map(drop)
 }

@@ -12,7 +12,7 @@ use agents::SessionId;
 use agents::claude::CHILD_VARIABLES;
 use doctor::Clinic;
 use jiff::tz::TimeZone;
-use mux::{Birth, Respawn};
+use mux::{Birth, Respawn, Title};
 use state::StateDir;
 use state::record::SessionRecord;
 
@@ -214,17 +214,16 @@ impl Actor<'_> {
         let _ = mux::respawn(socket, &[program], TMUX_DEADLINE);
     }
 
-    /// Lets the pane's title tell a restored agent from a fresh one. `select-pane -T` on the pane that is looked at would
-    /// not move anybody: it only sets the title.
-    fn entitle(&self, socket: &Path, one: &Started<'_>, outcome: Outcome) {
+    /// The title that tells a restored agent from a fresh one. `select-pane -T` on the pane that is looked at would not move
+    /// anybody: it only sets the title.
+    fn title(&self, one: &Started<'_>, outcome: Outcome) -> Title {
         let record = one.step.session.as_ref().and_then(|session| self.records.get(session));
         let name = record.and_then(|record| record.name.as_deref()).unwrap_or("agent");
         let (sign, word) = match outcome {
             Outcome::FreshWithContext => ("✦", "fresh"),
             _ => ("↻", "resumed"),
         };
-        // A title is no reason to call a restore a failure.
-        let _ = mux::entitle(socket, &one.pane, &format!("{sign} {name}"), word, TMUX_DEADLINE);
+        Title { pane: one.pane.clone(), title: format!("{sign} {name}"), word }
     }
 
     /// Starts agents, so many at a time, and waits for the word of each.
@@ -264,14 +263,14 @@ impl Actor<'_> {
             acted.started = if launches { Some(Instant::now()) } else { acted.started };
             started.extend(running);
             done.extend(failed);
-            let mut still = Vec::new();
+            let (mut still, mut titles) = (Vec::new(), Vec::new());
             for mut one in started {
                 match self.judge(socket, &mut one) {
                     Judgement::Waiting => still.push(one),
                     Judgement::Done(restored) => {
                         let back = restored.outcome.is_back() || restored.outcome == Outcome::Unverified;
                         if restored.outcome.is_back() {
-                            self.entitle(socket, &one, restored.outcome);
+                            titles.push(self.title(&one, restored.outcome));
                         }
                         if !back {
                             self.wait_in(socket, one.step, Some(&one.pane), &restored.reason);
@@ -280,6 +279,8 @@ impl Actor<'_> {
                     }
                 }
             }
+            // A title is no reason to call a restore a failure.
+            let _ = mux::entitle(socket, &titles, TMUX_DEADLINE);
             started = still;
             if !started.is_empty() {
                 poll();

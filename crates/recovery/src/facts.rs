@@ -1,36 +1,36 @@
 //! What is known of a conversation before its pane is decided upon: asked of records, transcripts, vault and machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted};
-use doctor::{Clinic, Target};
+use doctor::{Clinic, Survey, Target};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
 use state::record::{Grade, SessionRecord};
 use state::spool;
-use transcript::Status as Scanned;
+use transcript::{Buffer, Status as Scanned};
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact};
 use crate::gates::quota;
 
-/// Where facts come from.
+/// Where facts come from: one look at everything, for all panes.
 pub struct Ground<'a> {
-    /// Transcripts and vault.
-    pub clinic: &'a Clinic,
-    /// Records and machine.
-    pub settled: &'a Settled,
+    clinic: &'a Clinic,
+    pub(crate) settled: &'a Settled,
     /// Who is in which conversation.
-    pub owners: Owners,
-    /// Now.
-    pub now: Timestamp,
-    /// The user's home, where the agent's own settings are.
-    pub home: Option<PathBuf>,
-    /// Per cent of a quota at which nothing is left of it.
-    pub quota_spent_at: u32,
+    owners: Owners,
+    /// What the vault saw happen; nothing where it cannot be asked.
+    survey: Option<Survey>,
+    pub(crate) now: Timestamp,
+    home: Option<PathBuf>,
+    /// Until when the quota of an account is spent.
+    spent: BTreeMap<PathBuf, String>,
 }
 
 /// Everything that is known of a saved pane's conversation.
@@ -49,7 +49,22 @@ const BYPASS_FRESH: SignedDuration = SignedDuration::from_hours(24);
 /// The version that is assumed where none is known: the oldest whose flags are known, which knows the fewest.
 const OLDEST: Version = Version::new(2, 1, 31);
 
-impl Ground<'_> {
+impl<'a> Ground<'a> {
+    /// Looks at transcripts, vault, records and the machine. `home` is where the agent's own settings are; at so many per
+    /// cent nothing is left of a quota.
+    pub fn look(
+        clinic: &'a Clinic,
+        settled: &'a Settled,
+        home: Option<PathBuf>,
+        quota_spent_at: u32,
+        now: Timestamp,
+    ) -> Ground<'a> {
+        let owners = Owners::look(&clinic.configs);
+        let survey = clinic.survey_beside(&owners).ok();
+        let spent = spent(clinic, settled, quota_spent_at, now);
+        Ground { clinic, settled, owners, survey, now, home, spent }
+    }
+
     /// What is known of the conversation of a saved pane, and how it would be started.
     pub fn remember(&self, agent: &saves::Agent, reference: &str, imported: bool) -> Known {
         let session = &agent.session_id;
@@ -78,7 +93,9 @@ impl Ground<'_> {
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
             trusted: directory.as_deref().and_then(|folder| self.trusted(record, folder)),
             argv_refused: argv.as_ref().err().map(ToString::to_string),
-            quota_spent: self.quota_spent(record),
+            quota_spent: record
+                .and_then(SessionRecord::config_dir)
+                .and_then(|account| self.spent.get(&account).cloned()),
         };
         Known { facts: remembered, argv: argv.ok(), fresh }
     }
@@ -90,21 +107,6 @@ impl Ground<'_> {
             None => self.home.as_deref()?.join(".claude.json"),
         };
         is_trusted(&settings, folder)
-    }
-
-    /// By the newest status line of any agent of the same account.
-    fn quota_spent(&self, record: Option<&SessionRecord>) -> Option<String> {
-        let account = record?.config_dir()?;
-        let theirs =
-            self.settled.records.values().filter(|other| other.config_dir().as_ref() == Some(&account));
-        let newest = theirs
-            .filter_map(|other| {
-                let path = self.clinic.state.spool().join(format!("{}.status", other.session_id));
-                Some((std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?, &other.session_id))
-            })
-            .max()?;
-        let status = spool::status(&self.clinic.state, newest.1)?;
-        quota(&serde_json::from_slice(&status).ok()?, self.quota_spent_at, self.now)
     }
 
     fn transcript(
@@ -120,7 +122,8 @@ impl Ground<'_> {
         };
         let Ok(target) = self.clinic.target(session.as_str()) else { return (None, missing()) };
         let Target::File(file) = &target else { return (None, missing()) };
-        let fact = match self.clinic.scan_one(&target).map(|scan| scan.status) {
+        let scan = |survey| self.clinic.scan_file(file, survey, &mut Buffer::default()).ok();
+        let fact = match self.survey.as_ref().and_then(scan).map(|scan| scan.status).ok_or(()) {
             Ok(Scanned::Healthy) => TranscriptFact::Healthy,
             Ok(Scanned::Corrupted) => TranscriptFact::Corrupted,
             Ok(Scanned::Missing) => missing(),
@@ -173,6 +176,24 @@ impl Ground<'_> {
             bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },
         })
     }
+}
+
+/// Until when the quota of each account is spent, by the newest status line of any agent of it.
+fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMap<PathBuf, String> {
+    let mut newest: BTreeMap<PathBuf, (SystemTime, &SessionId)> = BTreeMap::new();
+    for record in settled.records.values() {
+        let path = clinic.state.spool().join(format!("{}.status", record.session_id));
+        let changed = std::fs::metadata(path).and_then(|meta| meta.modified());
+        if let (Some(account), Ok(changed)) = (record.config_dir(), changed) {
+            let known = newest.entry(account).or_insert((changed, &record.session_id));
+            *known = (*known).max((changed, &record.session_id));
+        }
+    }
+    let quota = |session: &SessionId| {
+        let status = spool::status(&clinic.state, session)?;
+        quota(&serde_json::from_slice(&status).ok()?, at, now)
+    };
+    newest.into_iter().filter_map(|(account, (_, session))| Some((account, quota(session)?))).collect()
 }
 
 fn new_session() -> Option<SessionId> {

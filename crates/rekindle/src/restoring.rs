@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
-use agents::claude::Owners;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{Act, Acted, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
 use serde_json::{Value, json};
@@ -49,14 +48,8 @@ pub(crate) fn settled(context: &Context) -> Result<Settled, Failure> {
 
 /// Where facts come from.
 pub(crate) fn ground<'a>(context: &'a Context, settled: &'a Settled) -> Ground<'a> {
-    Ground {
-        clinic: &context.clinic,
-        settled,
-        owners: Owners::look(&context.clinic.configs),
-        now: Timestamp::now(),
-        home: context.home.clone(),
-        quota_spent_at: context.config.quota.switch_at,
-    }
+    let (home, spent_at) = (context.home.clone(), context.config.quota.switch_at);
+    Ground::look(&context.clinic, settled, home, spent_at, Timestamp::now())
 }
 
 /// What is wanted, by the configuration.

@@ -180,6 +180,14 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Removes a file without waiting for the disk: for what would do no harm if it came back.
+pub fn remove_unsynced(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::new("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Removes a folder with all that is in it; one that is gone already is fine.
 pub fn remove_tree(path: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(path) {
@@ -189,10 +197,11 @@ pub fn remove_tree(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes a folder if nothing is in it; whether it went.
+/// Removes a folder if nothing is in it; whether it went. The disk is not waited for: an empty one that comes back does no
+/// harm.
 pub fn remove_empty_dir(path: &Path) -> Result<bool, Error> {
     match fs::remove_dir(path) {
-        Ok(()) => sync_dir(folder_of(path)).map(|()| true),
+        Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
             Ok(false)
         }

@@ -56,7 +56,7 @@ impl Launch {
         let path = self.context(session);
         let text = std::fs::read_to_string(&path).ok()?;
         // Whoever cannot take it away does not say it: it would be said again at every /clear.
-        durable::remove(&path).ok()?;
+        durable::remove_unsynced(&path).ok()?;
         let _ = durable::remove_empty_dir(&self.0);
         Some(text)
     }
@@ -87,7 +87,7 @@ impl Launch {
     /// Nobody waits any more. What the agent is to be told stays: its word arrives a moment before its hook asks for that.
     pub fn forget(&self) {
         // What stays is swept by a later restore.
-        let _ = durable::remove(&self.0.join("ended"));
+        let _ = durable::remove_unsynced(&self.0.join("ended"));
         let _ = durable::remove_empty_dir(&self.0);
     }
 }

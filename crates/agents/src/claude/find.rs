@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use super::{ConfigDir, Kind, Source};
@@ -53,7 +54,10 @@ pub enum FindError {
 ///
 /// Several places mean several configuration directories, or copies of a moved project: the caller decides.
 pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFile>, FindError> {
-    let mut exact = Vec::new();
+    let exact = whole_id(configs, id)?;
+    if !exact.is_empty() || id.len() == WHOLE {
+        return Ok(exact);
+    }
     let mut begins = Vec::new();
     for config in configs {
         for folder in list(&config.projects(), |kind| !kind.is_file())? {
@@ -64,15 +68,10 @@ pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFil
                     continue;
                 };
                 if session.as_str().starts_with(id) {
-                    let whole = session.as_str() == id;
-                    let file = TranscriptFile { config: config.clone(), session, path };
-                    if whole { &mut exact } else { &mut begins }.push(file);
+                    begins.push(TranscriptFile { config: config.clone(), session, path });
                 }
             }
         }
-    }
-    if !exact.is_empty() {
-        return Ok(exact);
     }
     let mut ids: Vec<SessionId> = begins.iter().map(|file| file.session.clone()).collect();
     ids.sort();
@@ -80,11 +79,33 @@ pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFil
     if ids.len() > 1 { Err(FindError::Ambiguous { prefix: id.to_owned(), ids }) } else { Ok(begins) }
 }
 
+/// The length of an id that the agent has made: nothing longer begins with one.
+const WHOLE: usize = 36;
+
+/// Every place of the session with exactly this id: asked for by name, since folders may be many and full.
+fn whole_id(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFile>, FindError> {
+    let Ok(session) = SessionId::new(id) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for config in configs {
+        for folder in list(&config.projects(), |kind| !kind.is_file())? {
+            let path = folder.join(format!("{id}.jsonl"));
+            match path.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => {}
+                Ok(_) => {
+                    found.push(TranscriptFile { config: config.clone(), session: session.clone(), path })
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(source) => return Err(FindError::Unreadable { path: folder, source }),
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn list(
     folder: &std::path::Path,
     wanted: impl Fn(std::fs::FileType) -> bool,
 ) -> Result<Vec<PathBuf>, FindError> {
-    use std::io::ErrorKind;
     let unreadable = |source| FindError::Unreadable { path: folder.to_path_buf(), source };
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,10 +1,12 @@
 //! The process table, as far as it can tell whether an agent runs.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const PROC: &str = "/proc";
 
@@ -15,6 +17,8 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 pub struct Processes {
     all: Vec<Process>,
     readable: bool,
+    /// Every file that is open, with who has it by which descriptor; looked for when it is first asked for.
+    open: OnceLock<HashMap<PathBuf, Vec<(usize, OsString)>>>,
 }
 
 /// One process.
@@ -37,7 +41,7 @@ impl Processes {
     /// Lists the processes. Those that end meanwhile are left out; those of other users show little.
     pub fn look() -> Processes {
         let Ok(entries) = std::fs::read_dir(PROC) else {
-            return Processes { all: Vec::new(), readable: false };
+            return Processes { all: Vec::new(), readable: false, open: OnceLock::new() };
         };
         let boot = boot_time_ms();
         let own = std::process::id();
@@ -52,7 +56,7 @@ impl Processes {
         }
         // A table in which not even the first process shows is some other `/proc`.
         let readable = Path::new(PROC).join("self/stat").exists();
-        Processes { all, readable }
+        Processes { all, readable, open: OnceLock::new() }
     }
 
     /// Whether the table could be read at all.
@@ -73,7 +77,28 @@ impl Processes {
     /// A process that has this file open for writing.
     pub fn writing(&self, path: &Path) -> Option<&Process> {
         let path = std::fs::canonicalize(path).ok()?;
-        self.all.iter().find(|process| process.is_writing(&path))
+        let holders = self.open.get_or_init(|| self.open_files()).get(&path)?;
+        let writes = |(at, descriptor): &&(usize, OsString)| {
+            let process = self.all.get(*at).map(Process::folder);
+            process.is_some_and(|folder| opened_for_writing(&folder.join("fdinfo").join(descriptor)))
+        };
+        self.all.get(holders.iter().find(writes)?.0)
+    }
+
+    /// Once for all of them: a restore asks for a hundred conversations, and there may be thousands of descriptors.
+    fn open_files(&self) -> HashMap<PathBuf, Vec<(usize, OsString)>> {
+        let mut open: HashMap<PathBuf, Vec<(usize, OsString)>> = HashMap::new();
+        for (at, process) in self.all.iter().enumerate() {
+            let Ok(descriptors) = std::fs::read_dir(process.folder().join("fd")) else { continue };
+            for entry in descriptors.flatten() {
+                if let Ok(target) = std::fs::read_link(entry.path())
+                    && target.is_absolute()
+                {
+                    open.entry(target).or_default().push((at, entry.file_name()));
+                }
+            }
+        }
+        open
     }
 }
 
@@ -138,7 +163,7 @@ impl Process {
 
     /// The environment it was started with; `None` where that cannot be read.
     pub fn environment(&self) -> Option<Vec<(OsString, OsString)>> {
-        let environment = std::fs::read(Path::new(PROC).join(self.pid.to_string()).join("environ")).ok()?;
+        let environment = std::fs::read(self.folder().join("environ")).ok()?;
         let variables = environment.split(|byte| *byte == 0).filter_map(|variable| {
             let equals = variable.iter().position(|byte| *byte == b'=')?;
             let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
@@ -158,17 +183,12 @@ impl Process {
         Some(config.join("projects"))
     }
 
-    fn is_writing(&self, path: &Path) -> bool {
-        let folder = Path::new(PROC).join(self.pid.to_string());
-        let Ok(descriptors) = std::fs::read_dir(folder.join("fd")) else { return false };
-        descriptors.flatten().any(|entry| {
-            std::fs::read_link(entry.path()).is_ok_and(|target| target == path)
-                && opened_for_writing(&folder.join("fdinfo").join(entry.file_name()))
-        })
+    fn link(&self, name: &str) -> Option<PathBuf> {
+        std::fs::read_link(self.folder().join(name)).ok()
     }
 
-    fn link(&self, name: &str) -> Option<PathBuf> {
-        std::fs::read_link(Path::new(PROC).join(self.pid.to_string()).join(name)).ok()
+    fn folder(&self) -> PathBuf {
+        Path::new(PROC).join(self.pid.to_string())
     }
 }
 

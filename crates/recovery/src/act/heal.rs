@@ -4,6 +4,8 @@ use agents::SessionId;
 use agents::claude::TranscriptFile;
 use doctor::{RepairOptions, RepairStatus, Target};
 
+use transcript::Buffer;
+
 use super::Actor;
 use crate::decide::Act;
 use crate::outcome::Outcome;
@@ -47,7 +49,7 @@ impl Actor<'_> {
 
     /// How many rows of a conversation its agent reads back; nothing where there is no transcript.
     pub(super) fn remembered(&self, session: &SessionId) -> Option<u64> {
-        let target = self.clinic.target(session.as_str()).ok()?;
-        Some(self.clinic.scan_one(&target).ok()?.chain_depth)
+        let file = self.file(session).ok()?;
+        Some(doctor::scan_file(&file.path, &mut Buffer::default()).chain_depth)
     }
 }

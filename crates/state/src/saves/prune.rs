@@ -49,8 +49,9 @@ pub fn prune(state: &StateDir, current: Option<&str>, keep: usize) -> Result<Vec
 /// It cannot be removed; then there is one save more.
 pub fn discard(state: &StateDir, old: &str) -> Result<(), SaveError> {
     let path = state.saves().join(format!("{old}.json"));
-    durable::remove(&path)?;
-    durable::remove(&path.with_extension("zst"))?;
+    // One that comes back after a power cut goes the next time.
+    durable::remove_unsynced(&path)?;
+    durable::remove_unsynced(&path.with_extension("zst"))?;
     Ok(())
 }
 
