@@ -14,6 +14,8 @@ use doctor::Clinic;
 use jiff::tz::TimeZone;
 use mux::{Birth, Respawn, Title};
 use state::StateDir;
+use state::launch::making;
+use state::lock::Lock;
 use state::record::SessionRecord;
 
 use crate::briefing::Briefing;
@@ -164,6 +166,8 @@ impl Actor<'_> {
             return Ok(BTreeMap::new());
         }
         let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
+        // Without it agents begin a little early.
+        let _making = Lock::try_alone(&making(self.state)).ok();
         let base = mux::base(&server.socket, birth, TMUX_DEADLINE)?;
         let mut sessions = server.sessions.clone();
         for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {

@@ -92,6 +92,12 @@ impl Launch {
     }
 }
 
+/// The lock that is held while panes are made. Agents begin when it is free: until then they would draw for sizes that pass,
+/// and take the time that tmux needs.
+pub fn making(state: &StateDir) -> PathBuf {
+    state.locks().join("making")
+}
+
 /// Takes away what restores that were killed have left.
 pub fn sweep(state: &StateDir, older_than: Duration, now: SystemTime) -> io::Result<()> {
     let entries = match std::fs::read_dir(state.launches()) {

@@ -42,6 +42,8 @@ enum Share {
 
 // Longer than any critical section of a hook, far shorter than what a person notices.
 const POLL: Duration = Duration::from_millis(2);
+// Who has waited for long asks less often: a hundred may be waiting.
+const LONGEST_POLL: Duration = Duration::from_millis(50);
 
 impl Lock {
     /// Takes the lock for itself alone, waiting until the deadline.
@@ -69,6 +71,7 @@ fn take(path: &Path, deadline: Duration, share: Share) -> Result<Lock, LockError
     let io = |source| LockError::Io { path: path.to_path_buf(), source };
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(io)?;
     let start = Instant::now();
+    let mut pause = POLL;
     loop {
         let tried = match share {
             Share::Alone => file.try_lock(),
@@ -80,14 +83,17 @@ fn take(path: &Path, deadline: Duration, share: Share) -> Result<Lock, LockError
             Err(TryLockError::WouldBlock) if start.elapsed() >= deadline => {
                 return Err(LockError::Held { path: path.to_path_buf() });
             }
-            Err(TryLockError::WouldBlock) => poll(),
+            Err(TryLockError::WouldBlock) => {
+                poll(pause);
+                pause = (pause * 2).min(LONGEST_POLL);
+            }
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a poll interval: flock has no deadline of its own")]
-fn poll() {
-    std::thread::sleep(POLL);
+fn poll(pause: Duration) {
+    std::thread::sleep(pause);
 }
 
 #[cfg(test)]

@@ -118,13 +118,16 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
+    fn ask(&self, words: &[&str]) -> Result<String> {
+        let output = self.home.adopt(self.home.tmux().command()).args(words).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Ends the server, and waits until its process is gone: one that is ending still answers.
     fn end_server(&self) -> Result<()> {
+        let process = Path::new("/proc").join(self.ask(&["display-message", "-p", "#{pid}"])?);
         self.tmux(&["kill-server"])?;
-        let gone = || {
-            let mut listed = self.home.adopt(self.home.tmux().command());
-            listed.arg("list-sessions").output().is_ok_and(|output| !output.status.success())
-        };
-        ensure!(wait_until(PATIENCE, gone), "the server does not end");
+        ensure!(wait_until(PATIENCE, || !process.exists()), "the server does not end");
         Ok(())
     }
 
@@ -146,6 +149,8 @@ impl<'a> Desk<'a> {
             self.tmux(&["new-session", "-d", "-s", "bench", "-x", "200", "-y", "60"])?;
             self.source(&self.layout(|_| String::new()))?;
             reference.push(begun.elapsed());
+            let made = self.ask(&["list-panes", "-a", "-F", "#{pane_id}"])?.lines().count();
+            ensure!(made == PANES, "the reference has {made} of {PANES} panes");
             self.become_all("crashed")?;
         }
         let median = |mut times: Vec<Duration>| {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use doctor::Surroundings;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
 use state::StateDir;
-use state::launch::{Ended, Launch};
+use state::launch::{Ended, Launch, making};
+use state::lock::Lock;
 
 use super::terminal::{Background, Terminal, in_background};
 use crate::context::Context;
@@ -29,11 +30,18 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
+/// Longer than the panes of any restore take; after that the agent begins all the same.
+const MAKING: Duration = Duration::from_secs(20);
+
 /// A program that wants to read before the terminal is its own is stopped within this time of its start.
 const AT_FIRST: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let launch = args.launch.as_deref().and_then(known);
+    let launch = args.launch.as_deref().and_then(|nonce| {
+        let state = state()?;
+        drop(Lock::acquire_shared(&making(&state), MAKING));
+        Launch::of(&state, nonce)
+    });
     let note = |how: Ended| launch.iter().for_each(|launch| launch.note_end(how));
     let Some((program, rest)) = args.words.split_first() else { return Ok(Exit::Usage) };
     let terminal = Terminal::found();
@@ -58,9 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     super::become_shell(None)
 }
 
-fn known(nonce: &str) -> Option<Launch> {
+fn state() -> Option<StateDir> {
     let (Surroundings { state, .. }, _) = Context::surroundings().ok()?;
-    Launch::of(&StateDir::existing(state).ok()??, nonce)
+    StateDir::existing(state).ok()?
 }
 
 /// Waits for the agent's end; one that is suspended waits for its user.
