@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::measure;
 use super::report::Line;
-use crate::workspace;
 
 /// Enough for a median that does not move.
 const TIMES: usize = 200;
@@ -57,17 +56,19 @@ pub(super) fn lines(program: &Path) -> [Line; 3] {
 /// A home in which agents have sent events.
 struct Desk<'a> {
     program: &'a Path,
+    _root: tempfile::TempDir,
     home: PathBuf,
 }
 
 impl<'a> Desk<'a> {
     fn new(program: &'a Path, sessions: usize) -> Result<Desk<'a>> {
-        let home = workspace::target().join("bench").join(format!("hook-{sessions}"));
-        let _ = fs::remove_dir_all(&home);
+        // In no work tree: the settle of one event asks git about it, and the next event would be measured beside that.
+        let root = tempfile::Builder::new().prefix("rk-").tempdir()?;
+        let home = root.path().to_path_buf();
         for folder in ["state", "run"] {
             fs::create_dir_all(home.join(folder))?;
         }
-        let desk = Desk { program, home };
+        let desk = Desk { program, _root: root, home };
         // Nothing settles while they are made, and then everything at once.
         fs::write(desk.home.join("state/paused"), "{}")?;
         for session in 0..sessions {
@@ -133,8 +134,8 @@ impl<'a> Desk<'a> {
                 serde_json::from_slice(&fs::read(spool("cache/settled.json")).ok()?).ok()?;
             let id = "38781704-d577-4a61-adde-000000000000";
             let length = fs::metadata(spool(&format!("spool/{id}.jsonl"))).ok()?.len();
-            let free = File::open(spool("locks/settle")).ok()?.try_lock().is_ok();
-            Some(known[id] == length && free)
+            // Only then: a settle that is about to begin would take this for another one at work.
+            Some(known[id] == length && File::open(spool("locks/settle")).ok()?.try_lock().is_ok())
         };
         while settled() != Some(true) {
             ensure!(start.elapsed() < PATIENCE, "settle does not end");
