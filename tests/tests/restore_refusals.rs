@@ -58,6 +58,7 @@ fn planned(lab: &Lab) -> (String, String) {
     (pane["act"].as_str().unwrap().to_owned(), pane["reason"].as_str().unwrap().to_owned())
 }
 
+#[track_caller]
 fn is_planned(lab: &Lab, act: &str, words: &str) {
     let (is, why) = planned(lab);
     assert!(is == act && why.contains(words), "{is}: {why}");
@@ -89,6 +90,14 @@ fn flags_trust_owners_and_quota_are_gates() {
     is_planned(&lab, "refuse", "another machine or container");
     fs::remove_file(&elsewhere).unwrap();
 
+    // Of two transcripts nobody knows which is its own: nothing is put back, and nothing begins anew.
+    let transcript = lab.record(&session).unwrap()["transcriptPath"].as_str().unwrap().to_owned();
+    let other = lab.home.config().join("projects/-elsewhere").join(format!("{session}.jsonl"));
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::copy(&transcript, &other).unwrap();
+    is_planned(&lab, "refuse", "cannot be told");
+    fs::remove_file(&other).unwrap();
+
     let quota = |used: u32| {
         let resets = jiff::Timestamp::now().as_second() + 3600;
         let said = json!({"session_id": session, "rate_limits":
@@ -96,8 +105,7 @@ fn flags_trust_owners_and_quota_are_gates() {
         let input = lab.home.root().join("said.json");
         fs::write(&input, said.to_string()).unwrap();
         let mut line = lab.home.rekindle_command(&["statusline"]);
-        line.stdin(fs::File::open(&input).unwrap());
-        assert!(run(&mut line, PATIENCE).unwrap().success());
+        assert!(line.stdin(fs::File::open(&input).unwrap()).output().unwrap().status.success());
     };
     quota(100);
     is_planned(&lab, "offer", "quota");
@@ -118,7 +126,7 @@ fn flags_trust_owners_and_quota_are_gates() {
 /// Nobody else starts whose end could give memory back, so it waits a while; then it is offered.
 #[test]
 fn without_memory_an_agent_waits_and_is_offered() {
-    let (lab, _) = crashed();
+    let (lab, session) = crashed();
     lab.home.configure("[restore]\nmin_free_memory = \"900000GiB\"\n").unwrap();
     let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
     assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
@@ -128,6 +136,8 @@ fn without_memory_an_agent_waits_and_is_offered() {
     assert!(wait_until(PATIENCE, || shows().contains("memory")), "{}", shows());
     lab.home.configure("[restore]\nmin_free_memory = \"1MiB\"\n").unwrap();
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
+    let back = || lab.record(&session).is_some_and(|record| record["status"] == "active");
+    assert!(wait_until(PATIENCE, || lab.home.rekindle(&["settle"]).is_ok() && back()), "{}", shows());
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
 }
 
@@ -141,7 +151,7 @@ fn what_its_user_ended_stays_ended() {
     let session = lab.idle_at("work:0.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save", "--name", "before"]).unwrap();
     lab.type_line("work:0.0", "/exit").unwrap();
-    lab.settle_until(&session, "ended", |record| record["status"] == "ended").unwrap();
+    lab.settle_until(&session, "ended", |record| record["status"] == "ended_cleanly").unwrap();
     lab.tmux(&["kill-server"]).unwrap();
     assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
     let done = json_of(&rekindle(&lab, &["restore", "before", "--yes", "--json"]));
@@ -176,7 +186,10 @@ fn beside_somebody_who_looks_on() {
     assert!(wait_until(PATIENCE, || said().is_some()), "{}", lab.screen("mine:0.0"));
     assert_eq!(said().unwrap()["restored"], 1, "{:?}", said());
     assert!(clients().starts_with("mine 90"), "{}", clients());
-    assert_eq!(lab.pane("work:0.0", "#{window_width}x#{window_height} #{@rekindle_id}").unwrap(), format!("120x40 {session}"));
+    assert_eq!(
+        lab.pane("work:0.0", "#{window_width}x#{window_height} #{@rekindle_id}").unwrap(),
+        format!("120x40 {session}")
+    );
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
     viewer.kill().unwrap();
     viewer.wait().unwrap();

@@ -12,16 +12,23 @@ use crate::quoting::value;
 pub(crate) type OwnOptions = HashMap<String, BTreeMap<String, String>>;
 
 /// Commands of tmux that list the options of all panes behind a line with an `o`. tmux has no format for it, but can make the
-/// commands by itself (from 3.2 on).
-pub(crate) const ASK: [&str; 7] =
-    ["display-message", "-p", "o", ";", "run-shell", "-C", "#{S:#{W:#{P:show-options -p -t #{pane_id} ; }}}"];
+/// commands by itself (from 3.2 on). They run a moment later: `-q` is for panes that are gone by then.
+pub(crate) const ASK: [&str; 7] = [
+    "display-message",
+    "-p",
+    "o",
+    ";",
+    "run-shell",
+    "-C",
+    "#{S:#{W:#{P:show-options -q -p -t #{pane_id} ; }}}",
+];
 
 /// The same, each pane's behind a line with its number. It takes twice as long, and few have any. The number has no `%`, which
 /// `display-message` would take for a time.
 const ASK_EACH: [&str; 3] = [
     "run-shell",
     "-C",
-    "#{S:#{W:#{P:display-message -p o#{s/%//:pane_id} ; show-options -p -t #{pane_id} ; }}}",
+    "#{S:#{W:#{P:display-message -p o#{s/%//:pane_id} ; show-options -q -p -t #{pane_id} ; }}}",
 ];
 
 /// Whether what [`ASK`] printed speaks of any that are not ours.
@@ -37,16 +44,17 @@ pub(crate) fn ask(socket: &Path, deadline: Duration) -> Option<OwnOptions> {
     }
 }
 
-/// Whether this names an option of a user. Other names than these are not kept.
+/// Whether this names an option of a user; ours are set by a restore itself. Other names than these are not kept.
 pub(crate) fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    name.strip_prefix('@').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
+    let ours = name.starts_with("@rekindle_");
+    name.strip_prefix('@').is_some_and(|rest| !rest.is_empty() && !ours && rest.bytes().all(fits))
 }
 
-/// A user's option with its value. Ours are set by a restore itself.
+/// A user's option with its value.
 fn option(line: &str) -> Option<(&str, String)> {
     let (name, shown) = line.split_once(' ').unwrap_or((line, ""));
-    (is_name(name) && !name.starts_with("@rekindle_")).then(|| (name, value(shown)))
+    is_name(name).then(|| (name, value(shown)))
 }
 
 fn parse(answer: &str) -> OwnOptions {
@@ -84,7 +92,7 @@ mod tests {
     #[test]
     fn a_name_is_a_word() {
         assert!(is_name("@a-b_c.9"));
-        for no in ["@", "a", "@a b", "@a;b", "@a\nb", "@a'"] {
+        for no in ["@", "a", "@rekindle_pane", "@a b", "@a;b", "@a\nb", "@a'"] {
             assert!(!is_name(no), "{no}");
         }
     }

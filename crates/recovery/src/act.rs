@@ -43,6 +43,8 @@ pub struct Actor<'a> {
     pub note_on_resume: bool,
     /// Tell a fresh agent everything; the short context where there is nothing to gather it.
     pub briefing: Option<&'a Briefing<'a>>,
+    /// When the machine was looked at for the plan.
+    pub looked: Instant,
     /// The user's time zone.
     pub zone: TimeZone,
     /// This program, which panes run.
@@ -73,22 +75,22 @@ const NO_PANE: &str = "its pane was not made";
 const MEMORY_PATIENCE: Duration = Duration::from_secs(20);
 
 impl Actor<'_> {
-    /// Does everything, and says what became of each pane.
-    ///
-    /// # Errors
-    /// The sessions of a server could not be made. Panes are judged one by one.
-    pub fn act(&self, plan: &Plan) -> Result<Acted, mux::StartError> {
+    /// Does everything, and says what became of each pane. A server that fails keeps no other from coming back.
+    pub fn act(&self, plan: &Plan) -> Acted {
         let mut acted = Acted::default();
         for server in &plan.servers {
-            self.act_on(server, &mut acted)?;
+            self.act_on(server, &mut acted);
         }
-        Ok(acted)
+        acted
     }
 
-    fn act_on(&self, server: &ServerPlan, acted: &mut Acted) -> Result<(), mux::StartError> {
+    fn act_on(&self, server: &ServerPlan, acted: &mut Acted) {
         let socket = server.socket.as_path();
         let (mut born, mut done) = self.firstborn(server);
-        let ids = self.make(server, &born)?;
+        let (ids, no_pane) = match self.make(server, &born) {
+            Ok(made) => made,
+            Err(error) => (BTreeMap::new(), format!("cannot {error}")),
+        };
         acted.started = Some(Instant::now());
         let seated = |step: &PaneStep| match &step.seat {
             Seat::There { pane, .. } => Some(pane.clone()),
@@ -98,7 +100,7 @@ impl Actor<'_> {
         for one in &mut born {
             match seated(one.step) {
                 Some(pane) => one.is_in(pane),
-                None => done.push(Restored::of(one.step, Outcome::Failed, NO_PANE)),
+                None => done.push(Restored::of(one.step, Outcome::Failed, &no_pane)),
             }
         }
         born.retain(|one| !one.pane.is_empty());
@@ -116,6 +118,10 @@ impl Actor<'_> {
                     one.reason.clone()
                 });
                 self.wait_in(socket, step, pane.as_deref(), &why.unwrap_or_default());
+                continue;
+            }
+            if step.seat == Seat::New && pane.is_none() {
+                done.push(Restored::of(step, Outcome::Failed, &no_pane));
                 continue;
             }
             if step.decision.act.starts() && !self.lazy {
@@ -136,7 +142,6 @@ impl Actor<'_> {
         }
         acted.panes.append(&mut done);
         self.start_all(socket, waiting, born, acted);
-        Ok(())
     }
 
     /// The agents that are started together with their panes: the first ones, as many as may start at once. A pane that is
@@ -156,14 +161,15 @@ impl Actor<'_> {
         (born, failed)
     }
 
-    /// Makes the sessions, and finds the new panes by their marks.
+    /// Makes the sessions, and finds the new panes by their marks; with what is said of those that are not there.
     fn make(
         &self,
         server: &ServerPlan,
         born: &[Started<'_>],
-    ) -> Result<BTreeMap<String, String>, mux::StartError> {
+    ) -> Result<(BTreeMap<String, String>, String), mux::StartError> {
+        let no_pane = NO_PANE.to_owned();
         if server.sessions.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok((BTreeMap::new(), no_pane));
         }
         let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
         // Without it agents begin a little early.
@@ -180,8 +186,10 @@ impl Actor<'_> {
             pane.command = step.filter(waits).map(|step| self.waiter(step, "")).unwrap_or_default();
         }
         let script = mux::script(&sessions, base, &self.variables);
-        mux::source(&server.socket, &script, birth, TMUX_DEADLINE)?;
-        Ok(mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect())
+        // tmux goes on behind a command that fails: what is there counts.
+        let sourced = mux::source(&server.socket, &script, birth, TMUX_DEADLINE);
+        let made = mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect();
+        Ok((made, sourced.err().map_or(no_pane, |error| format!("{NO_PANE}: cannot {error}"))))
     }
 
     /// What a pane runs until its agent is started: it says what it waits for.

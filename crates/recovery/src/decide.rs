@@ -74,6 +74,8 @@ pub enum TranscriptFact {
     },
     /// Nothing was ever said, so there never was a file.
     Never,
+    /// It cannot be told: nothing may be done on the strength of that.
+    Unknown,
 }
 
 /// What is done for a pane.
@@ -140,6 +142,7 @@ impl Remembered {
                 "its transcript is gone; the vault does not have it"
             }
             TranscriptFact::Never => "nothing was ever said in it",
+            TranscriptFact::Unknown => "what is left of its transcript cannot be told",
         };
         vec![
             format!("that {} was here is {grade}", self.session.short()),
@@ -182,6 +185,9 @@ pub fn decide(remembered: &Remembered, now: Timestamp, stale_after: SignedDurati
             decision(Act::Fresh, "its transcript is gone, and the vault does not have it")
         }
         TranscriptFact::Unrecoverable => decision(Act::Fresh, "nothing is left in its transcript"),
+        TranscriptFact::Unknown => {
+            decision(Act::Refuse, "what is left of its transcript cannot be told: rekindle scan says why")
+        }
     }
 }
 
@@ -253,6 +259,11 @@ mod tests {
             argv_refused: None,
             quota_spent: None,
         }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_lost() {
+        check(|facts| facts.transcript = TranscriptFact::Unknown, Act::Refuse, "cannot be told");
     }
 
     fn check(change: impl FnOnce(&mut Remembered), expect: Act, says: &str) {

@@ -8,7 +8,7 @@ use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted};
-use doctor::{Clinic, Survey, Target};
+use doctor::{Clinic, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
@@ -120,17 +120,20 @@ impl<'a> Ground<'a> {
             (false, true) => TranscriptFact::Never,
             (false, false) => TranscriptFact::Missing { in_vault: false },
         };
-        let Ok(target) = self.clinic.target(session.as_str()) else { return (None, missing()) };
-        let Target::File(file) = &target else { return (None, missing()) };
-        let scan = |survey| self.clinic.scan_file(file, survey, &mut Buffer::default()).ok();
-        let fact = match self.survey.as_ref().and_then(scan).map(|scan| scan.status).ok_or(()) {
-            Ok(Scanned::Healthy) => TranscriptFact::Healthy,
-            Ok(Scanned::Corrupted) => TranscriptFact::Corrupted,
-            Ok(Scanned::Missing) => missing(),
-            Ok(Scanned::Unrecoverable | Scanned::Unreadable) | Err(_) if in_vault() => {
-                TranscriptFact::Missing { in_vault: true }
-            }
-            Ok(Scanned::Unrecoverable | Scanned::Unreadable) | Err(_) => TranscriptFact::Unrecoverable,
+        let file = match self.clinic.target(session.as_str()) {
+            Ok(Target::File(file)) => file,
+            Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => return (None, missing()),
+            Err(_) => return (None, TranscriptFact::Unknown),
+        };
+        let scan = |survey| self.clinic.scan_file(&file, survey, &mut Buffer::default()).ok();
+        let fact = match self.survey.as_ref().and_then(scan).map(|scan| scan.status) {
+            Some(Scanned::Healthy) => TranscriptFact::Healthy,
+            Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
+            Some(Scanned::Missing) => missing(),
+            Some(Scanned::Unrecoverable) if in_vault() => TranscriptFact::Missing { in_vault: true },
+            Some(Scanned::Unrecoverable) => TranscriptFact::Unrecoverable,
+            // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
+            Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
         };
         (Some(file.path.clone()), fact)
     }

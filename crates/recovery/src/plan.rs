@@ -54,6 +54,8 @@ pub struct PaneStep {
     pub argv: Option<Argv>,
     /// The new conversation of an agent that begins anew.
     pub fresh: Option<SessionId>,
+    /// The program in front of the pane that is there, when it was looked at.
+    pub in_front: Option<String>,
     /// Whether the agent was the pane's own command: then the pane ends with it.
     pub own_command: bool,
     /// Whether the pane is ours to show something in: a restore made it, and its user has not used it.
@@ -104,7 +106,8 @@ pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) ->
 fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
     let (saved, live) = (judge.saved, judge.live);
     let socket = &saved.tmux.socket;
-    let seats = seats(saved, live, judge.wanted.again, &before.seated(socket));
+    let taken = before.seated(socket);
+    let seats = seats(saved, live, judge.wanted.again, &taken);
     let mut panes: Vec<PaneStep> = saved
         .tmux
         .panes()
@@ -120,11 +123,22 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
                 reason: format!("its conversation is brought back in {}", known.reference),
             };
             (step.session, step.argv, step.fresh) = (None, None, None);
+            continue;
+        }
+        if let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session)
+            && taken.contains(pane)
+        {
+            let how = format!("rekindle recover {} finds another", session.short());
+            step.decision = Decision {
+                act: Act::Refuse,
+                reason: format!("another agent is brought back in its pane: {how}"),
+            };
+            step.ours = false;
         }
     }
     let step = |id: &str| panes.iter().find(|step| step.mark == mark(&saved.tmux, id));
-    let taken = |session: &str| before.numbers(socket, session);
-    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), taken, step);
+    let numbers = |session: &str| before.numbers(socket, session);
+    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), numbers, step);
     ServerPlan { socket: socket.clone(), sessions, panes }
 }
 
@@ -186,28 +200,45 @@ impl PaneStep {
 }
 
 impl ServerPlan {
-    fn join(&mut self, other: ServerPlan) {
-        self.panes.extend(other.panes);
-        for mut session in other.sessions {
-            let Some(at) = self.sessions.iter().position(|known| known.name == session.name) else {
-                self.sessions.push(session);
-                continue;
+    fn join(&mut self, mut other: ServerPlan) {
+        self.panes.append(&mut other.panes);
+        for (old, new) in self.renamed(&other.sessions) {
+            let rename = |name: &mut String| {
+                if *name == old {
+                    name.clone_from(&new);
+                }
             };
-            let shares = |session: &SessionPlan| session.shares_with.is_some();
-            let known = &mut self.sessions[at];
-            if !shares(known) && !shares(&session) {
-                known.windows.append(&mut session.windows);
-                known.links.append(&mut session.links);
-                known.shown = known.shown.or(session.shown);
-                known.last = known.last.or(session.last);
-            } else if !session.windows.is_empty() {
-                // One that shows the windows of another has no room for windows of its own.
-                let free = |name: &String| self.sessions.iter().all(|known| known.name != *name);
-                let names = (2..).map(|number| format!("{}-{number}", session.name));
-                session.name = names.into_iter().find(free).unwrap_or_default();
-                self.sessions.push(session);
+            for session in &mut other.sessions {
+                rename(&mut session.name);
+                session.shares_with.iter_mut().for_each(rename);
+                session.links.iter_mut().map(|link| &mut link.session).for_each(rename);
             }
         }
+        for mut session in other.sessions {
+            match self.sessions.iter_mut().find(|known| known.name == session.name) {
+                None => self.sessions.push(session),
+                Some(known) => {
+                    known.windows.append(&mut session.windows);
+                    known.links.append(&mut session.links);
+                    known.shown = known.shown.or(session.shown);
+                    known.last = known.last.or(session.last);
+                }
+            }
+        }
+    }
+
+    /// Sessions with windows of their own whose name belongs to one here that shows the windows of another, or the other way
+    /// round: those have no room for windows of their own.
+    fn renamed(&self, others: &[SessionPlan]) -> Vec<(String, String)> {
+        let shares = |session: &SessionPlan| session.shares_with.is_some();
+        let collides = |session: &&SessionPlan| {
+            let known = self.sessions.iter().find(|known| known.name == session.name);
+            !session.windows.is_empty() && known.is_some_and(|known| shares(known) || shares(session))
+        };
+        let named = |name: &String| self.sessions.iter().chain(others).any(|known| known.name == *name);
+        let free = |name: &str| (2..).map(|number| format!("{name}-{number}")).find(|name| !named(name));
+        let renamed = others.iter().filter(collides);
+        renamed.filter_map(|session| Some((session.name.clone(), free(&session.name)?))).collect()
     }
 }
 
@@ -246,6 +277,7 @@ mod tests {
             session("work", &[3], None),
             session("twin", &[1], None),
             session("other", &[0], None),
+            session("guest", &[], Some("twin")),
         ]));
         plan.join(server(vec![session("twin", &[], Some("work"))]));
         let made: Vec<(&str, Vec<u32>)> = plan.servers[0]
@@ -255,8 +287,15 @@ mod tests {
                 (session.name.as_str(), session.windows.iter().map(|window| window.index).collect())
             })
             .collect();
-        let expect = [("work", vec![0, 2, 3]), ("twin", vec![]), ("twin-2", vec![1]), ("other", vec![0])];
+        let expect = [
+            ("work", vec![0, 2, 3]),
+            ("twin", vec![]),
+            ("twin-2", vec![1]),
+            ("other", vec![0]),
+            ("guest", vec![]),
+        ];
         assert_eq!(made, expect);
+        assert_eq!(plan.servers[0].sessions[4].shares_with.as_deref(), Some("twin-2"));
         assert_eq!(plan.servers[0].sessions[0].shown, Some(0), "what was there last is shown");
     }
 }

@@ -98,6 +98,7 @@ pub fn bring_back(
         evidence,
         argv: known.argv,
         fresh: known.fresh,
+        in_front: None,
         own_command: false,
         ours: true,
     };

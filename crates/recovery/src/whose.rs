@@ -30,6 +30,18 @@ pub enum Whose {
     Nobody,
 }
 
+/// The conversation as which this one goes on by now; itself where it does not.
+pub(crate) fn goes_on_as<'a>(
+    session: &'a SessionId,
+    records: &'a BTreeMap<SessionId, SessionRecord>,
+) -> &'a SessionId {
+    let next = |session: &&'a SessionId| {
+        records.get(*session)?.next_id.as_ref().filter(|next| records.contains_key(*next))
+    };
+    // Records are what agents and hooks say: they may even point at each other.
+    std::iter::successors(Some(session), next).take(records.len()).last().unwrap_or(session)
+}
+
 /// Whether a pane ran an agent, by what the save says of its program.
 pub fn ran_agent(pane: &PaneShot) -> bool {
     let first = pane.start_command.trim_matches('"').split_whitespace().next().unwrap_or_default();
@@ -156,5 +168,23 @@ mod tests {
         assert!(ran_agent(&pane("claude", "")));
         assert!(ran_agent(&pane("node", "/usr/bin/claude --resume x")));
         assert!(!ran_agent(&pane("bash", "")) && !ran_agent(&pane("vim", "vim claude")));
+    }
+
+    #[test]
+    fn a_conversation_goes_on_as_its_newest() {
+        let mut records = BTreeMap::new();
+        for (id, next) in [("s1", Some("s2")), ("s2", Some("s3")), ("s3", None), ("s4", Some("gone"))] {
+            let mut record = record(id, "/a", "work:0.0", "");
+            record.next_id = next.map(|next| SessionId::new(next).unwrap());
+            records.insert(record.session_id.clone(), record);
+        }
+        let check = |from: &str, to: &str| {
+            let from = SessionId::new(from).unwrap();
+            assert_eq!(goes_on_as(&from, &records).as_str(), to);
+        };
+        check("s1", "s3");
+        check("s3", "s3");
+        check("s4", "s4");
+        check("unknown", "unknown");
     }
 }

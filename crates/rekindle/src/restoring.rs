@@ -117,12 +117,13 @@ pub(crate) fn act(
         least_memory: restore.min_free_memory.0,
         note_on_resume: restore.note_on_resume,
         briefing: manner.briefing,
+        looked: Instant::now(),
         zone: crate::zone::local(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
         scope: Context::has_scopes(),
     };
-    let Acted { panes, started } = actor.act(plan)?;
+    let Acted { panes, started } = actor.act(plan);
     record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,

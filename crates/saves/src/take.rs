@@ -107,7 +107,10 @@ fn scrubbed(mut shot: Shot) -> Shot {
             }
         }
         // A part of a value would be worse than none.
-        pane.options.retain(|_, value| matches!(redact::redact(value), std::borrow::Cow::Borrowed(_)));
+        pane.options.retain(|name, value| {
+            !redact::holds_secret(value)
+                && !redact::holds_secret(&format!("{}={value}", name.trim_start_matches('@')))
+        });
     }
     shot
 }

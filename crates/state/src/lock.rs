@@ -84,7 +84,7 @@ fn take(path: &Path, deadline: Duration, share: Share) -> Result<Lock, LockError
                 return Err(LockError::Held { path: path.to_path_buf() });
             }
             Err(TryLockError::WouldBlock) => {
-                poll(pause);
+                poll(pause.min(deadline.saturating_sub(start.elapsed())));
                 pause = (pause * 2).min(LONGEST_POLL);
             }
         }

@@ -1,11 +1,12 @@
 //! Starting an agent: its lease, its transcript, its words and variables, what it is told.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use agents::claude::launch::start_environment;
-use mux::{PanePlan, Respawn};
+use agents::claude::{Owner, Owners};
+use mux::{Listing, PanePlan, Respawn};
 use state::durable;
 use state::launch::Launch;
 use state::lock::Lock;
@@ -17,6 +18,9 @@ use crate::briefing::open_calls;
 use crate::gates;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
+
+/// For so long what was seen of the machine counts: less than anybody needs to start an agent by hand.
+const STILL_TRUE: Duration = Duration::from_secs(2);
 
 /// An agent that was started and has not yet said its word.
 pub(super) struct Started<'p> {
@@ -80,6 +84,9 @@ impl Actor<'_> {
         let lease = Lock::try_alone(&self.state.locks().join(format!("lease-{old}")))
             .map_err(|error| NotReady::Never(Outcome::Refused, format!("cannot {error}")))?;
         let record = self.records.get(&old);
+        if let Some(why) = self.taken_since(&old, record) {
+            return Err(NotReady::Never(Outcome::Refused, why));
+        }
         let transcript = record.and_then(|record| record.transcript_path.as_deref());
         let open = transcript.filter(|_| self.note_on_resume).map(open_calls).unwrap_or_default();
         let how = self.heal(&old, step.decision.act).map_err(failed)?;
@@ -120,6 +127,23 @@ impl Actor<'_> {
         })
     }
 
+    /// Who has gone into a conversation while others were started: its user does not wait for us.
+    fn taken_since(&self, session: &SessionId, record: Option<&SessionRecord>) -> Option<String> {
+        if self.looked.elapsed() < STILL_TRUE {
+            return None;
+        }
+        let path = record.and_then(|record| record.transcript_path.as_deref());
+        let owner = Owners::look(&self.clinic.configs).of(session, path.unwrap_or(Path::new("/nonexistent")));
+        match owner {
+            Owner::Nobody => None,
+            Owner::Process(holder) => Some(format!(
+                "process {} is in it by now: two agents would write one conversation",
+                holder.pid
+            )),
+            Owner::Unknown { why } => Some(format!("it cannot be told whether an agent is in it: {why}")),
+        }
+    }
+
     /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.
     fn keeper(&self, words: &[String], nonce: &str, own_command: bool) -> Vec<String> {
         let mut kept = self.words(&["pane", "run", "--launch", nonce]);
@@ -143,9 +167,38 @@ impl Actor<'_> {
         socket: &Path,
         ready: Vec<Started<'p>>,
     ) -> (Vec<Started<'p>>, Vec<Restored>) {
+        let (ready, refused) = self.still_free(socket, ready);
         if ready.is_empty() {
+            return (ready, refused);
+        }
+        let (running, mut failed) = self.replace(socket, ready);
+        failed.extend(refused);
+        (running, failed)
+    }
+
+    /// Leaves out whose pane has got another program since it was looked at: its user does not wait for us.
+    fn still_free<'p>(&self, socket: &Path, ready: Vec<Started<'p>>) -> (Vec<Started<'p>>, Vec<Restored>) {
+        if ready.iter().all(|one| one.step.in_front.is_none()) {
             return (ready, Vec::new());
         }
+        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return (ready, Vec::new()) };
+        let (mut free, mut refused) = (Vec::new(), Vec::new());
+        for one in ready {
+            let now = server.pane(&one.pane).map(|pane| pane.command.as_str());
+            match (&one.step.in_front, now) {
+                (Some(before), Some(now)) if before != now => {
+                    one.launch.forget();
+                    let why = format!("its pane runs {now} by now, which is not ended for it");
+                    let id = Some(one.pane.clone());
+                    refused.push(Restored { id, ..Restored::of(one.step, Outcome::Refused, why) });
+                }
+                _ => free.push(one),
+            }
+        }
+        (free, refused)
+    }
+
+    fn replace<'p>(&self, socket: &Path, ready: Vec<Started<'p>>) -> (Vec<Started<'p>>, Vec<Restored>) {
         let programs: Vec<Respawn> = ready.iter().map(|one| self.in_its_pane(&one.program)).collect();
         let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         if let [only] = ready.as_slice() {
@@ -159,7 +212,7 @@ impl Actor<'_> {
             if runs.is_some_and(|command| command.contains(&one.nonce)) {
                 running.push(one);
             } else {
-                let (ran, not) = self.launch(socket, vec![one]);
+                let (ran, not) = self.replace(socket, vec![one]);
                 running.extend(ran);
                 failed.extend(not);
             }

@@ -32,10 +32,13 @@ pub(super) fn sessions<'s>(
         if let Some(group) = session.group.as_deref() {
             if let Some(first) = groups.get(group) {
                 // Where nothing of the group is made, its user has closed this session.
-                let made = plans.iter().any(|plan| plan.name == **first);
-                if there.is_none() && made {
+                let made = plans.iter().find(|plan| plan.name == **first);
+                if let (None, Some(host)) = (there, made) {
+                    let windows = host.windows.iter().map(|window| window.index);
+                    let shown: BTreeSet<u32> =
+                        windows.chain(host.links.iter().map(|link| link.index)).collect();
                     plan.shares_with = Some((*first).to_owned());
-                    show(&mut plan, session, |_| true);
+                    show(&mut plan, session, |index| shown.contains(&index));
                     plans.push(plan);
                 }
                 continue;

@@ -11,7 +11,7 @@ use super::{PaneStep, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
 use crate::seats::{Live, Occupant, Rung, Seat, mark};
-use crate::whose::{Whose, ran_agent, whose};
+use crate::whose::{Whose, goes_on_as, ran_agent, whose};
 
 /// What is needed to decide.
 pub(super) struct Judge<'a> {
@@ -39,6 +39,7 @@ impl Judge<'_> {
             mark,
             reference,
             session: None,
+            in_front: self.in_front(&seat),
             ours: seat == Seat::New || marked || self.occupant(&seat) == Some(&Occupant::Waiting),
             seat,
             decision: decision(Act::Shell, "no agent was in it"),
@@ -63,6 +64,13 @@ impl Judge<'_> {
             step.decision = decision(Act::Nothing, "it was closed while its server lived on");
         }
         step
+    }
+
+    fn in_front(&self, seat: &Seat) -> Option<String> {
+        let Seat::There { pane, .. } = seat else { return None };
+        let command = self.live?.shot.panes().find(|known| known.id == *pane)?.command.clone();
+        // tmux names none in a pane whose process has not begun.
+        Some(command).filter(|command| !command.is_empty())
     }
 
     fn occupant(&self, seat: &Seat) -> Option<&Occupant> {
@@ -101,6 +109,17 @@ impl Judge<'_> {
     }
 
     fn judge(&self, agent: &Agent, step: &mut PaneStep) {
+        let newest = goes_on_as(&agent.session_id, &self.ground.settled.records);
+        if *newest != agent.session_id {
+            let says = format!("{} goes on as {}", agent.session_id.short(), newest.short());
+            step.evidence.push(Weighed { rung: None, says: says.clone() });
+            if self.claimed.contains(newest) {
+                step.decision =
+                    decision(if step.seat == Seat::New { Act::Shell } else { Act::Nothing }, says);
+                return;
+            }
+        }
+        let agent = &Agent { session_id: newest.clone(), ..agent.clone() };
         let known = self.ground.remember(agent, &step.reference, self.imported);
         let facts = known.facts;
         let session = &agent.session_id;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 use recovery::{Act, Outcome, Plan, Restored, plan};
 use saves::Save;
 use serde_json::{Value, json};
+use settle::Settled;
 use state::saves::Kind;
 
 use crate::commands::trigger::Trigger;
@@ -55,7 +56,39 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.by.stays(context)?.is_some() {
         return Ok(Exit::Done);
     }
-    let alone = restoring::alone(context)?;
+    let mut alone = restoring::alone(context)?;
+    let (mut settled, mut planned) = planned(context, args)?;
+    if !args.dry_run && !planned.is_empty() && !args.yes && !args.by.is_automatic() {
+        // Nobody knows how long the question stands: others may save and restore meanwhile, and what is done is planned anew.
+        drop(alone);
+        if !args.json {
+            show_plan(&planned, false)?;
+        }
+        super::init::agree(false, "Restore?")?;
+        alone = restoring::alone(context)?;
+        (settled, planned) = self::planned(context, args)?;
+    }
+    if args.dry_run {
+        return show_plan(&planned, args.json);
+    }
+    if planned.is_empty() && args.by.is_automatic() {
+        return Ok(Exit::Done);
+    }
+    if planned.is_empty() {
+        return report(&unmoved(&planned), &planned, None, args.json);
+    }
+    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy.then_some(true), briefing: None };
+    let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
+    drop(alone);
+    if args.only.is_empty() {
+        save_what_is_there(context);
+    }
+    let started = done.started.map(|at| at.duration_since(begun));
+    report(&done, &planned, started, args.json)
+}
+
+/// Looks at everything, and makes the plan.
+fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
     let settled = restoring::settled(context)?;
     let save = chosen(context, args.save.as_deref())?;
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
@@ -70,29 +103,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     narrow(&mut planned, &args.only);
-    if args.dry_run {
-        return show_plan(&planned, args.json);
-    }
-    if planned.is_empty() && args.by.is_automatic() {
-        return Ok(Exit::Done);
-    }
-    if planned.is_empty() {
-        return report(&unmoved(&planned), &planned, None, args.json);
-    }
-    if !args.yes && !args.by.is_automatic() {
-        if !args.json {
-            show_plan(&planned, false)?;
-        }
-        super::init::agree(false, "Restore?")?;
-    }
-    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy.then_some(true), briefing: None };
-    let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
-    drop(alone);
-    if args.only.is_empty() {
-        save_what_is_there(context);
-    }
-    let started = done.started.map(|at| at.duration_since(begun));
-    report(&done, &planned, started, args.json)
+    drop(ground);
+    Ok((settled, planned))
 }
 
 /// What the last restore did.

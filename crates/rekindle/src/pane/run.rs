@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use agents::claude::CHILD_VARIABLES;
 use doctor::Surroundings;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
 use state::StateDir;
@@ -45,7 +46,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let note = |how: Ended| launch.iter().for_each(|launch| launch.note_end(how));
     let Some((program, rest)) = args.words.split_first() else { return Ok(Exit::Usage) };
     let terminal = Terminal::found();
-    match Command::new(program).args(rest).process_group(0).spawn() {
+    let mut agent = Command::new(program);
+    agent.args(rest).process_group(0);
+    // The server may have them from an agent that started it: one that takes itself for a child keeps no transcript.
+    for name in CHILD_VARIABLES {
+        agent.env_remove(name);
+    }
+    match agent.spawn() {
         Err(error) => {
             note(Ended::NotStarted);
             say(&format!("rekindle: cannot start {program}: {error}"));
