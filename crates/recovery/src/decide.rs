@@ -31,6 +31,8 @@ pub struct Remembered {
     pub places_agree: bool,
     /// Whether its directory is still there.
     pub directory_there: bool,
+    /// Whether its transcript lies where an agent in that directory looks for it.
+    pub transcript_there: bool,
     /// Whether its user has trusted that directory; nothing where it cannot be told.
     pub trusted: Option<bool>,
     /// Why its arguments cannot be used again; nothing where they can.
@@ -230,6 +232,10 @@ fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) 
     if !remembered.directory_there {
         return Some(decision(Act::Refuse, "its directory is gone: make it again, then restore this pane"));
     }
+    if !remembered.transcript_there {
+        let why = "its transcript belongs to another directory: an agent in this one would not find it";
+        return Some(decision(Act::Refuse, why));
+    }
     if remembered.trusted == Some(false) {
         return Some(decision(Act::Refuse, "its directory is not trusted: that is yours to give"));
     }
@@ -255,10 +261,16 @@ mod tests {
             transcript: TranscriptFact::Healthy,
             places_agree: true,
             directory_there: true,
+            transcript_there: true,
             trusted: Some(true),
             argv_refused: None,
             quota_spent: None,
         }
+    }
+
+    #[test]
+    fn a_conversation_of_another_place_is_refused() {
+        check(|facts| facts.transcript_there = false, Act::Refuse, "another directory");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
 use agents::claude::versions::of_program;
-use agents::claude::{Owner, Owners, is_trusted};
+use agents::claude::{Owner, Owners, is_trusted, slug};
 use doctor::{Clinic, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
@@ -91,6 +91,10 @@ impl<'a> Ground<'a> {
             transcript,
             places_agree,
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
+            transcript_there: path
+                .as_deref()
+                .zip(directory.as_deref())
+                .is_none_or(|(path, at)| belongs(path, at)),
             trusted: directory.as_deref().and_then(|folder| self.trusted(record, folder)),
             argv_refused: argv.as_ref().err().map(ToString::to_string),
             quota_spent: record
@@ -197,6 +201,15 @@ fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMa
         quota(&serde_json::from_slice(&status).ok()?, at, now)
     };
     newest.into_iter().filter_map(|(account, (_, session))| Some((account, quota(session)?))).collect()
+}
+
+/// Whether an agent in a directory looks for this transcript: it knows the folder by the directory's name, links resolved or
+/// not.
+fn belongs(transcript: &Path, directory: &Path) -> bool {
+    let folder = transcript.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    let real = std::fs::canonicalize(directory).ok();
+    let names = [Some(directory), real.as_deref()].map(|at| slug(at?.to_str()?));
+    names.iter().all(Option::is_none) || names.iter().flatten().any(|name| Some(name.as_str()) == folder)
 }
 
 fn new_session() -> Option<SessionId> {

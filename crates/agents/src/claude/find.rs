@@ -92,7 +92,7 @@ fn whole_id(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFile>, Find
             match path.symlink_metadata() {
                 Ok(meta) if meta.is_dir() => {}
                 Ok(_) => {
-                    found.push(TranscriptFile { config: config.clone(), session: session.clone(), path })
+                    found.push(TranscriptFile { config: config.clone(), session: session.clone(), path });
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
                 Err(source) => return Err(FindError::Unreadable { path: folder, source }),

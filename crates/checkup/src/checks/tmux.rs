@@ -6,7 +6,7 @@ use crate::facts::{Answer, Facts, ServerFacts};
 use crate::finding::{Finding, Id, or_well};
 use crate::words::{count, list};
 
-/// The first whose formats tell the length of a value (`n:`): without it panes cannot be listed safely.
+/// The first that makes sessions with variables of their own (`new-session -e`): without it no agent can be brought back.
 const LEAST: (u32, u32) = (3, 2);
 /// The first that says by which signal a pane's process died.
 const TELLS_SIGNALS: (u32, u32) = (3, 3);
@@ -72,7 +72,7 @@ fn of_version(whose: &str, version: &str, findings: &mut Vec<Finding>) {
     if numbers < LEAST {
         findings.push(
             Finding::problem(Id::TmuxTooOld, format!("{whose} is {version}, and 3.2 is the least that works"))
-                .why("it has no length-prefixed formats (n:), so panes cannot be listed and no agent is bound to its pane")
+                .why("it makes no sessions with variables of their own (new-session -e), so no agent can be brought back")
                 .fix("update tmux and start its server anew"),
         );
     } else if numbers < TELLS_SIGNALS {

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
-/// Longer than the panes of any restore take; after that the agent begins all the same.
+/// As long as tmux may take to make panes; after that the agent begins all the same.
 const MAKING: Duration = Duration::from_secs(20);
 
 /// A program that wants to read before the terminal is its own is stopped within this time of its start.
