@@ -168,7 +168,7 @@ fn what_a_restore_would_do() {
       TIME TIME pane_bound grade: proven, id: %0, pane: work:0.0
       TIME TIME session_crashed why: its process and its pane are gone without a word, reason: process_died
 
-    A restore would resume it by itself: what is known is proven.
+    A restore would leave it alone: its pane was closed; rekindle recover 1a2b3c4d brings it back.
     "#);
     let path = home.state().join(format!("session-health/{SHOP}.lock"));
     let record = fs::read_to_string(&path).unwrap();

@@ -81,6 +81,12 @@ fn flags_trust_owners_and_quota_are_gates() {
     }
     fs::write(&settings, wary.to_string()).unwrap();
     is_planned(&lab, "refuse", "trust");
+    let explained = json_of(&rekindle(&lab, &["explain", &session, "--json"]));
+    assert_eq!(
+        explained["restore"]["would"], "refused",
+        "as the restore itself says: {}",
+        explained["restore"]
+    );
     fs::write(&settings, trusting).unwrap();
 
     let elsewhere = lab.home.config().join("sessions/424242.json");

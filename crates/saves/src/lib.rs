@@ -25,4 +25,4 @@ pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
 pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Turn, Wish};
 pub use scrollback::{PaneText, pack, unpack};
-pub use take::{Asked, Taken, agents_in, ask, prepare, take};
+pub use take::{Asked, Taken, agent, agents_in, ask, prepare, take};

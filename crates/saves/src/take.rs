@@ -86,7 +86,8 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
     agents
 }
 
-fn agent(pane: &str, record: &SessionRecord) -> Agent {
+/// A conversation in a pane, as a save keeps it.
+pub fn agent(pane: &str, record: &SessionRecord) -> Agent {
     let run = record.run();
     Agent {
         pane: pane.to_owned(),

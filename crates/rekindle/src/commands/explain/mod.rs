@@ -3,6 +3,8 @@
 mod facts;
 
 use jiff::Timestamp;
+use mux::Listing;
+use recovery::{Act, Decision, DecisionRecord, PaneDecision, decide};
 use serde_json::{Value, json};
 use settle::view::{AgentView, Outlook, Speaks};
 use state::journal::{Entry, Journal};
@@ -15,6 +17,7 @@ use super::status::{pause_json, paused_words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, age, ago, colour, one_line, paint, say};
+use crate::restoring;
 use crate::survey::Survey;
 
 /// Say what is believed about an agent, how sure it is, and what speaks for and against it
@@ -39,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let survey = Survey::take(context)?;
     let agent = survey.agent(context, &args.target)?;
     let record = survey.record(agent);
-    let outlook = Outlook::of(agent, record);
+    let (would, why) = outlook(context, &survey, agent);
     let story = story(context, agent);
     let runs = record.map(|record| record.runs.as_slice()).unwrap_or_default();
     let note = agent.session.as_ref().and_then(|fact| note::read(context, &fact.value));
@@ -47,6 +50,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     for trouble in &survey.settled.troubles {
         say(&format!("rekindle: {trouble}"));
     }
+    let decided = decided(context, agent);
     let mut out = Out::new();
     if args.json {
         out.json(json!({
@@ -59,7 +63,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             "note": note,
             "runs": runs,
             "journal": story.iter().map(entry_json).collect::<Vec<_>>(),
-            "restore": {"would": outlook.word(), "why": outlook.sentence()},
+            "decision": decided.as_ref().map(|(record, pane)| json!({"restore": record.restore_id, "decided": pane})),
+            "restore": {"would": would, "why": why},
         }));
         return out.finish();
     }
@@ -84,10 +89,66 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         section("journal", &mut out);
         story.iter().for_each(|entry| out.line(&format!("  {}", entry_words(entry))));
     }
+    if let Some((record, pane)) = &decided {
+        section("last restore", &mut out);
+        let word = |value: &Value| value.as_str().unwrap_or_default().replace('_', " ");
+        out.line(&format!("  {} by {}: {}: {}", ago(record.at), record.by, word(&pane.act), pane.reason));
+        let told =
+            pane.evidence.as_array().into_iter().flatten().filter_map(|weighed| weighed["says"].as_str());
+        told.for_each(|says| out.line(&format!("  + {}", one_line(says, 200))));
+        if let (Some(outcome), Some(why)) = (&pane.outcome, &pane.outcome_reason) {
+            out.line(&format!("  {}: {}", word(outcome), one_line(why, 200)));
+        }
+    }
     out.line("");
-    let sentence = outlook.sentence();
-    out.line(&format!("{}.", capital(&sentence)));
+    out.line(&format!("{}.", capital(&why)));
     out.finish()
+}
+
+/// What the last restore that concerned it decided, and what came of it.
+fn decided(context: &Context, agent: &AgentView) -> Option<(DecisionRecord, PaneDecision)> {
+    let session = &agent.session.as_ref()?.value;
+    recovery::decisions(&context.clinic.state).find_map(|record| {
+        let about = |pane: &&PaneDecision| [&pane.session_id, &pane.now_in].contains(&&Some(session.clone()));
+        let pane = record.panes.iter().find(about).cloned()?;
+        Some((record, pane))
+    })
+}
+
+/// What a restore would do with it, as a word and as a sentence: by how sure its identity is, and then by everything that a
+/// restore itself weighs.
+fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static str, String) {
+    let record = survey.record(agent);
+    let outlook = Outlook::of(agent, record);
+    let (true, Some(record), Some(pane)) =
+        (matches!(outlook, Outlook::Resumed | Outlook::ResumedByAgreement), record, &agent.pane)
+    else {
+        return (outlook.word(), outlook.sentence());
+    };
+    let closed = survey.settled.world.servers.iter().any(|(_, listing)| match listing {
+        Listing::Alive(server) => {
+            (server.id.pid, server.id.started) == (pane.value.server, pane.value.started)
+                && server.pane(&pane.value.pane).is_none()
+        }
+        _ => false,
+    });
+    if closed {
+        let how = format!("rekindle recover {} brings it back", record.session_id.short());
+        return ("not_restored", format!("a restore would leave it alone: its pane was closed; {how}"));
+    }
+    let ground = restoring::ground(context, &survey.settled);
+    let known = ground.remember(&saves::agent(&pane.value.pane, record), &pane.value.reference, false);
+    let wanted = restoring::wanted(context, false, true);
+    let Decision { act, reason } = decide(&known.facts, wanted.now, wanted.stale_after);
+    let (word, does) = match act {
+        Act::Resume | Act::Begin => return (outlook.word(), outlook.sentence()),
+        Act::RepairResume | Act::VaultResume => (outlook.word(), "resume it by itself"),
+        Act::Fresh => ("fresh", "begin anew and tell the agent what is known"),
+        Act::Offer => ("offered", "offer it to you"),
+        Act::Refuse => ("refused", "refuse it"),
+        Act::Shell | Act::Nothing => ("not_restored", "leave it alone"),
+    };
+    (word, format!("a restore would {does}: {reason}"))
 }
 
 fn section(name: &str, out: &mut Out) {
