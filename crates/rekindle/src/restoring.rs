@@ -123,6 +123,12 @@ pub(crate) fn act(
         variables: NEEDED.iter().filter_map(needed).collect(),
         scope: Context::has_scopes(),
     };
+    // Copied first: a resume has emptied transcripts before (cc#79298). Without a copy they come back all the same.
+    if plan.panes().any(|step| step.decision.act.starts())
+        && let Err(error) = context.settler()?.mirror(&context.clinic.vault)
+    {
+        say(&format!("rekindle: the vault is not up to date: cannot {error}"));
+    }
     let Acted { panes, started } = actor.act(plan);
     record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
