@@ -18,6 +18,15 @@ fn tick(lab: &Lab) -> Value {
     serde_json::from_str(&done.stdout).unwrap()
 }
 
+/// Whether its user trusts the project, by the agent's own settings.
+fn trust(lab: &Lab, trusts: bool) {
+    let path = lab.home.home().join(".claude.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let project = lab.home.project().display().to_string();
+    settings["projects"][&project]["hasTrustDialogAccepted"] = json!(trusts);
+    fs::write(&path, settings.to_string()).unwrap();
+}
+
 /// Kills the agent of a conversation, and waits until that is known.
 fn kill(lab: &Lab, session: &str) {
     let active = |record: &Value| record["status"] == "active" && record["place"]["ref"] == "work:0.0";
@@ -42,11 +51,33 @@ fn once_it_is_turned_on_and_not_again_at_once() {
     assert!(lab.home.rekindle(&["recover", &session, "--auto", "off"]).unwrap().success());
     assert_eq!(tick(&lab)["recovered"], json!(null), "its user wants it left alone");
     assert!(lab.home.rekindle(&["recover", &session, "--auto", "on"]).unwrap().success());
+    trust(&lab, false);
+    let ticked = tick(&lab);
+    assert_eq!(ticked["recovered"], 0, "nobody is there to give trust: {ticked}");
+    assert!(ticked["failures"][0].as_str().unwrap().contains("not trusted"), "{ticked}");
+    trust(&lab, true);
     let ticked = tick(&lab);
     assert_eq!(ticked["recovered"], 1, "{ticked}");
+    let decision = fs::read_dir(lab.home.state().join("decisions")).unwrap().next().unwrap().unwrap().path();
+    let decided: Value = serde_json::from_slice(&fs::read(decision).unwrap()).unwrap();
+    let asked = &decided["panes"][0]["evidence"][0]["says"];
+    assert_eq!(asked, "nobody asked for it: it comes back by itself");
+    assert!(decided["panes"][0]["backAt"].is_string(), "{decided}");
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
 
     kill(&lab, &session);
     assert_eq!(tick(&lab)["recovered"], json!(null), "the next try waits");
+    assert_eq!(lab.home.rekindle_json(&["recover"]).unwrap()["agents"][0]["autoStopped"], json!(null));
+    // Two tries more, and it is its user's.
+    for again in ["a", "b"] {
+        let copy = lab.home.state().join("decisions").join(format!("{again}.json"));
+        fs::write(copy, decided.to_string()).unwrap();
+    }
+    let listed = lab.home.rekindle(&["recover"]).unwrap();
+    assert!(
+        listed.stdout.contains("does not come back by itself: it crashed again after 3 tries"),
+        "{}",
+        listed.words()
+    );
     assert!(wait_until(PATIENCE, || lab.pane("work:0.0", "#{pane_current_command}").unwrap() == "bash"));
 }

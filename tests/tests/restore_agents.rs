@@ -8,6 +8,7 @@ use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::process::{Finished, run, wait_until};
 use lab::wired::PATIENCE;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const NEWEST: &str = VERSIONS[2];
@@ -44,10 +45,29 @@ fn restore(lab: &Lab, more: &[&str]) -> Value {
     serde_json::from_str(&done.stdout).unwrap()
 }
 
+fn undo(lab: &Lab, more: &[&str]) -> Value {
+    let done = rekindle(lab, &[&["undo", "--json"], more].concat());
+    assert!(done.success(), "{}", done.words());
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
 fn agents(lab: &Lab) -> usize {
     let listed = lab.home.rekindle_json(&["status"]).unwrap();
     let live = |agent: &&Value| agent["live"] == true;
     listed["agents"].as_array().unwrap().iter().filter(live).count()
+}
+
+/// Kills a restore when its panes are there.
+fn interrupt(lab: &Lab, sessions: &[&String]) {
+    let mut command = lab.home.rekindle_command(&["restore", "--yes", "--max-parallel", "1"]);
+    command.env_clear().envs(lab.env()).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let listed = || lab.tmux(&["list-panes", "-a", "-F", "#{@rekindle_id}"]).unwrap().stdout;
+    // Panes say what they wait for from the moment they are there.
+    let all = || sessions.iter().all(|session| listed().contains(session.as_str()));
+    assert!(wait_until(PATIENCE, all), "{}", listed());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// Killed at whatever point, the next run completes it: nobody is missing, nobody is there twice.
@@ -56,14 +76,7 @@ fn agents(lab: &Lab) -> usize {
 fn an_interrupted_restore_is_completed() {
     let (lab, one, two) = two_agents();
     crash(&lab, &[&one, &two]);
-    let mut command = lab.home.rekindle_command(&["restore", "--yes", "--max-parallel", "1"]);
-    command.env_clear().envs(lab.env()).stdout(std::process::Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let listed = || lab.tmux(&["list-panes", "-a", "-F", "#{@rekindle_id}"]).unwrap().stdout;
-    // Panes say what they wait for from the moment they are there.
-    assert!(wait_until(PATIENCE, || listed().contains(&one) && listed().contains(&two)), "{}", listed());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    interrupt(&lab, &[&one, &two]);
     // A save in between forgets nobody.
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
     assert_eq!(saved["counts"]["agents"], 2, "{saved}");
@@ -106,8 +119,7 @@ fn two_crashes_in_a_row_lose_nobody() {
     let probed = lab.probe(windows[2].split_once(' ').unwrap().0, "probe-one").unwrap();
     assert!(probed.contains("ask-00") && !probed.contains("ask-02"), "{probed}");
     assert_eq!(restore(&lab, &[])["panes"], json!([]));
-    let undone = rekindle(&lab, &["undo", "--json"]);
-    let undone: Value = serde_json::from_str(&undone.stdout).unwrap();
+    let undone = undo(&lab, &[]);
     let what: Vec<&Value> = undone["panes"].as_array().unwrap().iter().map(|pane| &pane["what"]).collect();
     let kept = what.iter().filter(|what| ***what == "kept").count();
     assert_eq!((what.len(), kept), (3, 1), "only the one that has worked since stays: {undone}");
@@ -127,9 +139,7 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     assert!(explained.stdout.contains("by manual: resume: its transcript is whole"), "{}", explained.words());
     assert!(explained.stdout.contains("nobody is in it"), "what was weighed: {}", explained.words());
 
-    let undone = rekindle(&lab, &["undo", "--json"]);
-    assert!(undone.success(), "{}", undone.words());
-    let undone: Value = serde_json::from_str(&undone.stdout).unwrap();
+    let undone = undo(&lab, &[]);
     assert!(undone["panes"].as_array().unwrap().iter().all(|pane| pane["what"] == "closed"), "{undone}");
     assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
     let again = restore(&lab, &[]);
@@ -138,8 +148,7 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("ask-00"));
     assert!(sent.contains("RESTORATION CONTEXT"));
-    let kept = rekindle(&lab, &["undo", "--json"]);
-    let kept: Value = serde_json::from_str(&kept.stdout).unwrap();
+    let kept = undo(&lab, &[]);
     let what = |pane: &str| {
         let panes = kept["panes"].as_array().unwrap();
         panes.iter().find(|known| known["pane"] == pane).unwrap()["what"].clone()
@@ -148,6 +157,68 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     lab.type_line("work:0.0", "/exit").unwrap();
     let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();
     assert!(wait_until(PATIENCE, || command() == "bash"), "{} {}", command(), lab.screen("work:0.0"));
+}
+
+/// A restore that was killed is the last one: it is taken back, and not the one before it.
+#[test]
+fn an_interrupted_restore_can_be_taken_back() {
+    let (lab, one, two) = two_agents();
+    lab.another_shell().unwrap();
+    lab.signal(&lab.record(&one).unwrap(), Signal::KILL).unwrap();
+    lab.settle_until(&one, "crashed", |record| record["status"] == "crashed").unwrap();
+    let before = rekindle(&lab, &["recover", &one]);
+    assert!(before.success(), "{}", before.words());
+    lab.home.rekindle_json(&["save"]).unwrap();
+    crash(&lab, &[&one, &two]);
+    interrupt(&lab, &[&one, &two]);
+
+    let told = rekindle(&lab, &["undo", "--dry-run"]);
+    assert!(told.stdout.contains("which was interrupted, would be taken back"), "{}", told.words());
+    let undone = undo(&lab, &[]);
+    assert_eq!(undone["interrupted"], true, "{undone}");
+    let panes = undone["panes"].as_array().unwrap();
+    assert!(panes.len() == 3 && panes.iter().all(|pane| pane["what"] == "closed"), "{undone}");
+    assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
+
+    // Of one that made nothing, nothing is there to be taken back: the one before it counts.
+    let done = restore(&lab, &[]);
+    assert_eq!(done["restored"], 2, "{done}");
+    let decisions = lab.home.state().join("decisions");
+    let mut newest = fs::read_dir(&decisions).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
+    let mut record: Value = serde_json::from_slice(&fs::read(&newest).unwrap()).unwrap();
+    record["restoreId"] = json!("99991231T000000.000Z");
+    (record["finished"], record["panes"]) = (json!(false), json!([]));
+    newest.set_file_name("99991231T000000.000Z.json");
+    fs::write(&newest, record.to_string()).unwrap();
+    let undone = undo(&lab, &["--dry-run"]);
+    assert_eq!(
+        (&undone["restoreId"], &undone["interrupted"]),
+        (&done["restoreId"], &json!(false)),
+        "{undone}"
+    );
+}
+
+/// A pane that was there before is the shell again that it was, where its user was.
+#[test]
+fn a_shell_comes_back_in_its_directory() {
+    let lab = Lab::new(NEWEST).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    let record = lab.idle_at("work:0.0", "ask-00").unwrap();
+    let session = record["sessionId"].as_str().unwrap();
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
+    let done = rekindle(&lab, &["recover", session]);
+    assert!(done.success(), "{}", done.words());
+
+    let mut elsewhere = lab.home.rekindle_command(&["undo", "--json"]);
+    elsewhere.env_clear().envs(lab.env()).current_dir(lab.home.home());
+    let undone = run(&mut elsewhere, PATIENCE).unwrap();
+    assert!(undone.stdout.contains(r#""what":"shell""#), "{}", undone.words());
+    let shell = || lab.pane("work:0.0", "#{pane_current_command} #{pane_current_path}").unwrap();
+    let expect = format!("bash {}", lab.home.project().display());
+    assert!(wait_until(PATIENCE, || shell() == expect), "{} instead of {expect}", shell());
 }
 
 /// A pane shows what it will resume, and resumes it when its user presses Enter.

@@ -1,6 +1,7 @@
 //! How panes ended up: words of the contracts.
 
 use agents::SessionId;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::decide::Act;
@@ -57,6 +58,9 @@ pub struct Restored {
     pub reason: String,
     /// How long it took until the agent said its word, in milliseconds.
     pub verified_ms: Option<u64>,
+    /// When its agent was back, by the agent's own word.
+    #[serde(skip)]
+    pub back_at: Option<Timestamp>,
     /// The pane it is in now: `%4`.
     pub id: Option<String>,
 }
@@ -70,6 +74,7 @@ impl Restored {
             outcome,
             reason: reason.into(),
             verified_ms: None,
+            back_at: None,
             id: None,
         }
     }

@@ -81,7 +81,10 @@ pub struct PaneDecision {
     /// The conversation its agent is in now: a fresh one has another.
     #[serde(default)]
     pub now_in: Option<SessionId>,
-    /// The pane now: `%4`.
+    /// When its agent was back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_at: Option<Timestamp>,
+    /// The pane: `%4`. Of one that is yet to be made it is known afterwards.
     #[serde(default)]
     pub id: Option<String>,
     /// The process of its server, and when that started: a pane's id means something in this life only.
@@ -106,7 +109,11 @@ impl DecisionRecord {
             outcome: None,
             outcome_reason: None,
             now_in: None,
-            id: None,
+            back_at: None,
+            id: match &step.seat {
+                Seat::There { pane, .. } => Some(pane.clone()),
+                _ => None,
+            },
             server: None,
         };
         let servers = plan.servers.iter();
@@ -142,6 +149,7 @@ impl DecisionRecord {
             pane.outcome = serde_json::to_value(one.outcome).ok();
             pane.outcome_reason = Some(one.reason.clone());
             pane.now_in.clone_from(&one.session_id);
+            pane.back_at = one.back_at;
             pane.id.clone_from(&one.id);
         }
     }
@@ -185,6 +193,47 @@ pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::{Act, Decision};
+    use crate::outcome::Outcome;
+    use crate::plan::ServerPlan;
+    use crate::seats::Rung;
+
+    /// What was there is named at once, what was made when it is there, and each agent has its own time.
+    #[test]
+    fn each_pane_says_when_its_agent_was_back() {
+        let step = |mark: &str, seat: Seat| PaneStep {
+            mark: mark.to_owned(),
+            reference: String::new(),
+            session: None,
+            seat,
+            decision: Decision { act: Act::Resume, reason: String::new() },
+            evidence: Vec::new(),
+            argv: None,
+            fresh: None,
+            own_command: false,
+            ours: true,
+            in_front: None,
+        };
+        let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };
+        let panes = vec![step("a", there), step("b", Seat::New)];
+        let plan = Plan { servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), panes }] };
+        let mut record = DecisionRecord::of(&plan, "r".to_owned(), "manual", Timestamp::UNIX_EPOCH);
+        let ids =
+            |record: &DecisionRecord| record.panes.iter().map(|pane| pane.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&record), [Some("%4".to_owned()), None]);
+
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let back = |step: &PaneStep, id: &str, second: i64| Restored {
+            id: Some(id.to_owned()),
+            back_at: Some(at(second)),
+            ..Restored::of(step, Outcome::Resumed, "")
+        };
+        let steps = &plan.servers[0].panes;
+        record.finish(&[back(&steps[0], "%4", 2), back(&steps[1], "%5", 50)], at(60), |_| Some((1, 2)));
+        assert_eq!(ids(&record), [Some("%4".to_owned()), Some("%5".to_owned())]);
+        let times: Vec<_> = record.panes.iter().map(|pane| pane.back_at).collect();
+        assert_eq!(times, [Some(at(2)), Some(at(50))]);
+    }
 
     #[test]
     fn the_newest_come_first_and_the_oldest_go() {

@@ -1,4 +1,4 @@
-//! One conversation, brought back because its user asked for this very one.
+//! One conversation, brought back because its user asked for this very one, or by itself after a crash.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,11 +36,19 @@ pub enum Destination {
 }
 
 impl Remembered {
+    /// What is decided upon, and who asked: where nobody did, everything stays as it is known.
+    fn weighed_for(self, wanted: Wanted) -> (Remembered, &'static str) {
+        if wanted.automatic {
+            return (self, "nobody asked for it: it comes back by itself");
+        }
+        (self.wanted_by_its_user(wanted.now), "its user asked for it")
+    }
+
     /// The same, where its user has said that it is this conversation that is wanted, whatever is known of its place and
     /// age. Who is in it and what is left of it remains what it is; whether its folder is trusted, its user is there to
     /// say.
     #[must_use]
-    pub fn wanted_by_its_user(self, now: Timestamp) -> Remembered {
+    fn wanted_by_its_user(self, now: Timestamp) -> Remembered {
         Remembered {
             grade: Grade::Proven,
             persistent: true,
@@ -70,8 +78,8 @@ pub fn bring_back(
         config_dir: record.and_then(SessionRecord::config_dir),
     };
     let known = ground.remember(&agent, "", false);
-    let facts = known.facts.wanted_by_its_user(wanted.now);
-    let mut evidence = vec![Weighed { rung: None, says: "its user asked for it".to_owned() }];
+    let (facts, asked) = known.facts.weighed_for(wanted);
+    let mut evidence = vec![Weighed { rung: None, says: asked.to_owned() }];
     evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
     let mark = format!("wanted-{session}");
     let (seat, reference, sessions) = match destination {
@@ -129,5 +137,53 @@ fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &Sess
         height: SIZE.1,
         zoomed: false,
         panes: vec![pane],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use state::record::Status;
+
+    use super::*;
+    use crate::decide::{Act, OwnerFact, TranscriptFact};
+
+    fn crashed() -> Remembered {
+        Remembered {
+            session: SessionId::new("s1").unwrap(),
+            grade: Grade::Proven,
+            status: Status::Crashed,
+            reason: Some("process_died".to_owned()),
+            persistent: false,
+            last_seen: Timestamp::UNIX_EPOCH,
+            owner: OwnerFact::Nobody,
+            transcript: TranscriptFact::Healthy,
+            places_agree: false,
+            directory_there: true,
+            transcript_there: true,
+            trusted: None,
+            argv_refused: None,
+            quota_spent: None,
+        }
+    }
+
+    #[test]
+    fn what_its_user_may_waive_stands_where_nobody_asked() {
+        let check = |change: &dyn Fn(&mut Remembered), by_itself: Act| {
+            for (automatic, expect, says) in
+                [(true, by_itself, "by itself"), (false, Act::Resume, "its user")]
+            {
+                let mut facts = crashed();
+                change(&mut facts);
+                let now = Timestamp::from_second(3600).unwrap();
+                let stale_after = SignedDuration::from_mins(90);
+                let (facts, asked) = facts.weighed_for(Wanted { now, stale_after, again: true, automatic });
+                assert!(asked.contains(says), "{asked}");
+                assert_eq!(decide(&facts, now, stale_after).act, expect, "automatic: {automatic}");
+            }
+        };
+        check(&|_| {}, Act::Resume);
+        check(&|facts| facts.trusted = Some(false), Act::Refuse);
+        check(&|facts| facts.quota_spent = Some("99% used".to_owned()), Act::Offer);
     }
 }

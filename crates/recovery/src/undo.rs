@@ -1,6 +1,13 @@
-//! Taking a restore back: what it opened is closed, unless its agent has worked since.
+//! Taking a restore back: what it opened is closed, unless its agent has worked since. Pure.
+//!
+//! A restore that was killed has not written down what it made. The panes it made carry its marks; in a pane that was there
+//! before, its agent is known by its conversation.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use agents::SessionId;
 use jiff::Timestamp;
@@ -30,9 +37,11 @@ pub struct UndoStep {
     /// What it is: `%4`.
     pub id: String,
     /// Its server's socket.
-    pub socket: std::path::PathBuf,
+    pub socket: PathBuf,
     /// The conversation in it.
     pub session: Option<SessionId>,
+    /// Where a shell that comes back begins: the conversation's directory, else the one that the pane is in.
+    pub cwd: PathBuf,
     /// What is done.
     pub what: TakenBack,
 }
@@ -44,31 +53,54 @@ pub fn undo_plan(
     records: &BTreeMap<SessionId, SessionRecord>,
 ) -> Vec<UndoStep> {
     let step = |pane: &PaneDecision| {
-        let id = pane.id.clone()?;
         let live = alive.iter().find(|live| live.shot.socket == pane.socket)?;
-        if pane.server != Some((live.shot.pid, live.shot.start_time)) {
-            return None;
-        }
+        let id = if record.finished { finished(pane, live) } else { interrupted(pane, live) }?;
         let occupant = live.occupants.get(&id)?;
         let what = match occupant {
-            Occupant::Agent { session, .. } => {
-                agent(pane, session.as_ref(), record.finished_at.unwrap_or(record.at), records)
-            }
+            Occupant::Agent { session, .. } => agent(pane, session.as_ref(), record.at, records),
             Occupant::Program { name } => TakenBack::Keep(format!("it runs {name}")),
             Occupant::Shell | Occupant::Waiting if pane.made => TakenBack::Close,
             Occupant::Waiting => TakenBack::Shell,
             Occupant::Shell => return None,
         };
         let session = pane.now_in.clone().or_else(|| pane.session_id.clone());
-        Some(UndoStep { pane: pane.pane.clone(), id, socket: pane.socket.clone(), session, what })
+        let known = session.as_ref().and_then(|session| records.get(session));
+        let cwd = known.and_then(|record| record.project_dir.clone().or_else(|| record.cwd.clone()));
+        let here = || live.shot.panes().find(|shot| shot.id == id).map(|shot| shot.cwd.clone().into());
+        let cwd = cwd.or_else(here).unwrap_or_default();
+        Some(UndoStep { pane: pane.pane.clone(), id, socket: pane.socket.clone(), session, cwd, what })
     };
     record.panes.iter().filter_map(step).collect()
+}
+
+/// The pane, where its server is still the same.
+fn finished(pane: &PaneDecision, live: &Live) -> Option<String> {
+    pane.id.clone().filter(|_| pane.server == Some((live.shot.pid, live.shot.start_time)))
+}
+
+/// The pane of a restore that was killed, where something of it is there.
+fn interrupted(pane: &PaneDecision, live: &Live) -> Option<String> {
+    if pane.made {
+        return live.marks.get(&pane.mark).cloned();
+    }
+    let ours = |id: &String| match live.occupants.get(id) {
+        Some(Occupant::Agent { session, .. }) => session.is_some() && *session == pane.session_id,
+        _ => false,
+    };
+    pane.id.clone().filter(ours)
+}
+
+/// When an agent was back: by its own word, else by its first run since the restore began. Never later than that: what it
+/// did while others were still waited for is its work.
+fn back_at(pane: &PaneDecision, record: &SessionRecord, began: Timestamp) -> Timestamp {
+    let runs = record.runs.iter().filter(|run| !run.is_passing()).map(|run| run.launched_at);
+    pane.back_at.or_else(|| runs.filter(|at| *at >= began).min()).unwrap_or(began)
 }
 
 fn agent(
     pane: &PaneDecision,
     here: Option<&SessionId>,
-    since: Timestamp,
+    began: Timestamp,
     records: &BTreeMap<SessionId, SessionRecord>,
 ) -> TakenBack {
     let started = pane.now_in.as_ref().or(pane.session_id.as_ref());
@@ -76,6 +108,7 @@ fn agent(
         return TakenBack::Keep("another agent is in it".to_owned());
     }
     let worked = here.and_then(|id| records.get(id)).is_none_or(|record| {
+        let since = back_at(pane, record, began);
         let asked = record.last_prompt.as_ref().and_then(|prompt| prompt.at);
         // A turn that has just ended is known before its rows are in the transcript. That it waits for its user says nothing.
         let turned = record.activity.is_some_and(|activity| match activity.state {

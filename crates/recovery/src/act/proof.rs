@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use agents::claude::launch::{Answer, NONCE, recognise};
 use agents::claude::process::Processes;
-use agents::claude::registry;
+use agents::claude::registry::{self, Registered};
+use jiff::Timestamp;
 use state::launch::Ended;
 use state::spool;
 
@@ -41,8 +42,9 @@ impl Actor<'_> {
     }
 
     fn look(&self, socket: &Path, started: &mut Started<'_>) -> Judgement {
-        if self.has_spoken(started) {
-            return Judgement::Done(self.proven(started, "SessionStart with the mark of this launch"));
+        if let Some(at) = self.has_spoken(started) {
+            let by = "SessionStart with the mark of this launch";
+            return Judgement::Done(self.proven(started, by, Some(at)));
         }
         let done = |started: &Started<'_>, outcome, why: String| {
             let id = Some(started.pane.clone());
@@ -61,8 +63,9 @@ impl Actor<'_> {
             return Judgement::Waiting;
         }
         started.looked = Instant::now();
-        if self.is_registered(socket, started) {
-            return Judgement::Done(self.proven(started, "the agent's own registry"));
+        if let Some(entry) = self.registered(socket, started) {
+            let by = "the agent's own registry";
+            return Judgement::Done(self.proven(started, by, entry.status_updated_at));
         }
         let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
         if let Some(step) = Answer::toward(&screen) {
@@ -86,24 +89,25 @@ impl Actor<'_> {
         Judgement::Waiting
     }
 
-    /// Whether SessionStart came from this conversation with the nonce of our launch.
-    fn has_spoken(&self, started: &Started<'_>) -> bool {
+    /// When SessionStart came from this conversation with the nonce of our launch, in milliseconds since 1970.
+    fn has_spoken(&self, started: &Started<'_>) -> Option<i64> {
         let path = spool::path(self.state, &started.session);
         if std::fs::metadata(&path).map_or(0, |meta| meta.len()) <= started.offset {
-            return false;
+            return None;
         }
         let heard = spool::read(&path, started.offset).map(|(events, _)| events).unwrap_or_default();
         let nonce = |(name, value): &(String, String)| name == NONCE && *value == started.nonce;
-        heard.iter().any(|read| {
-            read.event.event == "SessionStart"
-                && read.event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
-        })
+        let ours = heard.iter().map(|read| &read.event).find(|event| {
+            event.event == "SessionStart"
+                && event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
+        });
+        ours.map(|event| event.at)
     }
 
-    /// Whether a live process below the pane's own names this conversation in the agent's registry: hooks can be off.
-    fn is_registered(&self, socket: &Path, started: &Started<'_>) -> bool {
+    /// What a live process below the pane's own, in this conversation, says in the agent's registry: hooks can be off.
+    fn registered(&self, socket: &Path, started: &Started<'_>) -> Option<Registered> {
         let processes = Processes::look();
-        let Some(own) = mux::pane_pid(socket, &started.pane, TMUX_DEADLINE) else { return false };
+        let own = mux::pane_pid(socket, &started.pane, TMUX_DEADLINE)?;
         let below = |pid: u32| {
             let parent = |pid: &u32| processes.get(*pid).map(|process| process.parent);
             // The table is not of one moment, so a chain could in theory close.
@@ -112,11 +116,12 @@ impl Actor<'_> {
         let entries = self.clinic.configs.iter().filter_map(|config| registry::read(config).ok()).flatten();
         entries
             .filter(|entry| entry.session == started.session.as_str())
-            .any(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))
+            .find(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))
     }
 
-    /// The agent is there. What it remembers is counted: a resume has emptied transcripts before (cc#79298).
-    fn proven(&self, started: &Started<'_>, by: &str) -> Restored {
+    /// The agent is there since `at`, in milliseconds since 1970. What it remembers is counted: a resume has emptied
+    /// transcripts before (cc#79298).
+    fn proven(&self, started: &Started<'_>, by: &str, at: Option<i64>) -> Restored {
         let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = started.how;
         let mut why = format!("its agent says so: {by}; {}", started.step.decision.reason);
@@ -133,6 +138,7 @@ impl Actor<'_> {
         }
         Restored {
             verified_ms: Some(took),
+            back_at: at.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             id: Some(started.pane.clone()),
             session_id: Some(started.session.clone()),
             ..Restored::of(started.step, outcome, why)

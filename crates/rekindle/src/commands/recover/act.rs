@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use agents::SessionId;
 use recovery::{
-    Destination, Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place, left_in_place,
+    BY_ITSELF, Destination, Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place,
+    left_in_place,
 };
 use serde_json::json;
 use settle::{Settled, socket_of};
@@ -33,7 +34,7 @@ pub(super) fn bring_all_back(
     sessions: &[SessionId],
     by: &str,
 ) -> Result<Done, Failure> {
-    let (plan, mut others) = plan(context, settled, sessions)?;
+    let (plan, mut others) = plan(context, settled, sessions, by == BY_ITSELF)?;
     let briefing = briefing(context, &settled.records, Ask::Tracker)?;
     let mut done = if plan.servers.is_empty() {
         Done::default()
@@ -51,7 +52,9 @@ fn plan(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionId],
+    automatic: bool,
 ) -> Result<(Plan, Vec<Restored>), Failure> {
+    let wanted = restoring::wanted(context, true, automatic);
     let around = around();
     let record = |session: &SessionId| settled.records.get(session);
     let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
@@ -83,7 +86,7 @@ fn plan(
                     .hint("run this inside of tmux, and it gets a window there"));
             }
         };
-        let one = bring_back(&ground, session, socket, &destination, restoring::wanted(context, true, false));
+        let one = bring_back(&ground, session, socket, &destination, wanted);
         let stays: Vec<Restored> =
             one.panes().filter(|step| !starts(step)).map(Restored::without_agent).collect();
         if stays.is_empty() {

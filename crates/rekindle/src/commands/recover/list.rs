@@ -3,7 +3,10 @@
 use agents::SessionId;
 use context::Brief;
 use jiff::Timestamp;
-use recovery::{Destination, PaneStep, bring_back, last_place, left_in_place};
+use recovery::{
+    Automatic, DecisionRecord, Destination, PaneStep, automatic, bring_back, decisions, last_place,
+    left_in_place,
+};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::record::SessionRecord;
@@ -23,6 +26,8 @@ pub(super) struct Found<'a> {
     stands: Option<&'static str>,
     /// What would be done.
     step: Option<PaneStep>,
+    /// Why it does not come back by itself, where that is turned on.
+    stopped: Option<String>,
     brief: Brief,
 }
 
@@ -45,6 +50,13 @@ pub(super) fn find<'a>(
             alive.iter().filter(|live| last_place(record).is_some_and(|p| p.socket == live.shot.socket));
         left.filter_map(|live| left_in_place(record, live)).map(|(_, word)| word).next()
     };
+    let chosen = &context.config.recovery;
+    let decided: Option<Vec<DecisionRecord>> =
+        (chosen.enabled && chosen.auto_recover).then(|| decisions(&context.clinic.state).collect());
+    let stopped = |session: &SessionId| match automatic(record(session)?, decided.as_ref()?, wanted.now) {
+        Automatic::Stopped(why) => Some(why),
+        Automatic::Due | Automatic::Later(_) => None,
+    };
     let found = |session: &SessionId| {
         // Where it comes back is decided when it does; what becomes of it does not depend on that.
         let anywhere = Destination::Window { session: String::new(), there: None, index: 0 };
@@ -53,6 +65,7 @@ pub(super) fn find<'a>(
             session: session.clone(),
             record: record(session),
             stands: reason(session),
+            stopped: stopped(session),
             step: plan.servers.into_iter().flat_map(|server| server.panes).next(),
             brief: briefing.brief(session),
         }
@@ -89,7 +102,7 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
             table.row(&one.row(at + 1, now));
         }
         out.line(&table.text());
-        for one in found.iter().filter_map(Found::refusal) {
+        for one in found.iter().flat_map(|one| one.refusal().into_iter().chain(one.left_to_you())) {
             out.line(&one);
         }
     }
@@ -128,6 +141,11 @@ impl Found<'_> {
         Some(format!("{}: {}", self.name(), step.decision.reason))
     }
 
+    /// Why it does not come back by itself.
+    fn left_to_you(&self) -> Option<String> {
+        Some(format!("{}: does not come back by itself: {}", self.name(), self.stopped.as_ref()?))
+    }
+
     fn json(&self) -> Value {
         let mut value = json!({
             "sessionId": self.session,
@@ -140,6 +158,7 @@ impl Found<'_> {
             "lastSeen": self.record.map(|record| record.last_seen),
             "act": self.step.as_ref().map(|step| step.decision.act),
             "why": self.step.as_ref().map(|step| step.decision.reason.as_str()),
+            "autoStopped": self.stopped,
         });
         if let (Value::Object(all), Value::Object(more)) = (&mut value, brief_json(&self.brief)) {
             all.extend(more);

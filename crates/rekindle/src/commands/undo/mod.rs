@@ -1,7 +1,7 @@
 mod restore;
 
 use doctor::Target;
-use recovery::{DecisionRecord, decisions};
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::context::Context;
@@ -27,9 +27,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.target.is_none()
-        && let Some(record) = last_restore(context)?
+        && let Some(last) = restore::last(context, last_repair(context)?)?
     {
-        return restore::run(context, &record, args.dry_run, args.json);
+        return restore::run(context, &last, args.dry_run, args.json);
     }
     let session = match &args.target {
         None => None,
@@ -64,12 +64,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
-/// The last restore, where nothing was repaired since.
-fn last_restore(context: &Context) -> Result<Option<DecisionRecord>, Failure> {
-    let fits = |record: &DecisionRecord| record.finished && record.undone.is_none();
-    let Some(record) = decisions(&context.clinic.state).find(fits) else { return Ok(None) };
+/// When the last repair was that can be taken back.
+fn last_repair(context: &Context) -> Result<Option<Timestamp>, Failure> {
     Ok(match context.clinic.undo(None, true)? {
-        Some(Ok(repair)) if repair.repaired_at > record.at => None,
-        _ => Some(record),
+        Some(Ok(repair)) => Some(repair.repaired_at),
+        _ => None,
     })
 }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use mux::Respawn;
-use recovery::{DecisionRecord, TakenBack, UndoStep, undo_plan};
+use recovery::{DecisionRecord, TakenBack, UndoStep, decisions, undo_plan};
 use serde_json::{Value, json};
+use settle::Settled;
 use state::journal::{Entry, Journal};
+use state::lock::Lock;
 use state::record::{SessionRecord, Status};
 
 use crate::commands::save::PATIENCE;
@@ -24,21 +26,42 @@ const FAREWELL: Duration = Duration::from_secs(20);
 /// What a conversation says of itself whose agent was ended with its restore: it is to be brought back as before.
 const REASON: &str = "unknown";
 
-pub(super) fn run(
-    context: &Context,
-    record: &DecisionRecord,
-    dry_run: bool,
-    as_json: bool,
-) -> Result<Exit, Failure> {
-    let _alone = restoring::alone(context)?;
+/// A restore, and what taking it back would do.
+pub(super) struct Last {
+    record: DecisionRecord,
+    steps: Vec<UndoStep>,
+    settled: Settled,
+    _alone: Lock,
+}
+
+/// The last restore since a time that has not been taken back. One that was killed counts, unless nothing of it is there.
+pub(super) fn last(context: &Context, since: Option<Timestamp>) -> Result<Option<Last>, Failure> {
+    let state = &context.clinic.state;
+    let open =
+        |record: &DecisionRecord| record.undone.is_none() && since.is_none_or(|since| record.at >= since);
+    if !decisions(state).any(|record| open(&record)) {
+        return Ok(None);
+    }
+    // One that runs has not written its end yet, so the records are read when it is over.
+    let alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
-    let sockets: BTreeSet<_> = record.panes.iter().map(|pane| pane.socket.clone()).collect();
-    let alive = restoring::look(&sockets, &settled)?;
-    let steps = undo_plan(record, &alive, &settled.records);
+    for record in decisions(state).filter(open) {
+        let sockets: BTreeSet<_> = record.panes.iter().map(|pane| pane.socket.clone()).collect();
+        let alive = restoring::look(&sockets, &settled)?;
+        let steps = undo_plan(&record, &alive, &settled.records);
+        if record.finished || !steps.is_empty() {
+            return Ok(Some(Last { record, steps, settled, _alone: alone }));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn run(context: &Context, last: &Last, dry_run: bool, as_json: bool) -> Result<Exit, Failure> {
+    let Last { record, steps, settled, .. } = last;
     if !dry_run {
         let ended = steps.iter().filter(|step| !matches!(step.what, TakenBack::Keep(_)));
-        restoring::remember_screens(context, &settled, ended.filter_map(|step| step.session.as_ref()));
-        act(context, &steps)?;
+        restoring::remember_screens(context, settled, ended.filter_map(|step| step.session.as_ref()));
+        act(context, steps)?;
         let mut undone = record.clone();
         undone.undone = Some(Timestamp::now());
         undone.store(&context.clinic.state)?;
@@ -48,7 +71,7 @@ pub(super) fn run(
             .with("panes", closed as u64);
         Journal::at(context.clinic.state.journal()).append(&entry)?;
     }
-    tell(record, &steps, dry_run, as_json)
+    tell(record, steps, dry_run, as_json)
 }
 
 fn act(context: &Context, steps: &[UndoStep]) -> Result<(), Failure> {
@@ -61,7 +84,7 @@ fn act(context: &Context, steps: &[UndoStep]) -> Result<(), Failure> {
                 let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
                 // Two words, so that no shell reads them.
                 let words = vec!["env".to_owned(), shell];
-                let (pane, cwd) = (step.id.clone(), String::from("."));
+                let (pane, cwd) = (step.id.clone(), step.cwd.to_string_lossy().into_owned());
                 mux::respawn(
                     &step.socket,
                     &[Respawn { pane, cwd, variables: Vec::new(), words }],
@@ -110,7 +133,8 @@ fn tell(record: &DecisionRecord, steps: &[UndoStep], dry_run: bool, as_json: boo
             json!({"pane": step.pane, "id": step.id, "sessionId": step.session, "what": what, "why": why})
         };
         let panes: Vec<Value> = steps.iter().map(pane).collect();
-        out.json(json!({"restoreId": record.restore_id, "panes": panes, "dryRun": dry_run}));
+        out.json(json!({"restoreId": record.restore_id, "interrupted": !record.finished, "panes": panes,
+            "dryRun": dry_run}));
         return out.finish();
     }
     let mut table = Table::new(&["pane", "session", "what", "why"]);
@@ -121,6 +145,7 @@ fn tell(record: &DecisionRecord, steps: &[UndoStep], dry_run: bool, as_json: boo
     }
     out.line(&table.text());
     let word = if dry_run { "would be taken back" } else { "taken back" };
-    out.line(&format!("\nrestore of {} {word}", ago(record.at)));
+    let how = if record.finished { "" } else { ", which was interrupted," };
+    out.line(&format!("\nrestore of {}{how} {word}", ago(record.at)));
     out.finish()
 }
