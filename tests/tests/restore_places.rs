@@ -190,7 +190,7 @@ fn what_was_closed_stays_closed_until_it_is_named() {
     restore(&lab, &["--only", "closed"]);
     assert!(tmux(&lab, &["list-sessions"]).contains("closed"));
     let cases: [(&[&str], &str); 2] = [
-        (&["restore", "--yes", "--only", "nowhere"], "no saved pane begins with nowhere"),
+        (&["restore", "--yes", "--only", "nowhere"], "no saved pane is in nowhere"),
         (&["restore", "--yes", "no-such"], "no save is called no-such"),
     ];
     for (words, says) in cases {
@@ -210,4 +210,23 @@ fn only_what_was_asked_for_comes_back() {
     restore(&lab, &["--only", "same:7"]);
     let windows = tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
     assert_eq!(windows.lines().collect::<Vec<_>>(), ["work:7"]);
+}
+
+/// Whole parts count: a window 1 is no window 10, and `work` is not `work2`.
+#[test]
+fn names_that_begin_alike_stay_away() {
+    let lab = new();
+    for name in ["work", "work2"] {
+        tmux(&lab, &["new-session", "-d", "-s", name, "-x", "120", "-y", "40", SHELL]);
+        for window in ["1", "10"] {
+            tmux(&lab, &["new-window", "-d", "-t", &format!("={name}:{window}"), SHELL]);
+        }
+    }
+    save(&lab);
+    kill_server(&lab);
+    let windows = || tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
+    restore(&lab, &["--only", "work:1"]);
+    assert_eq!(windows(), "work:1\n");
+    restore(&lab, &["--only", "work"]);
+    assert_eq!(windows(), "work:0\nwork:1\nwork:10\n");
 }
