@@ -160,8 +160,8 @@ fn help_of_restore() {
       [SAVE]  Which save: its id or name; the current one by default
 
     Options:
-          --only <PANE>       Only panes whose `session:window.pane` begins with
-                              this
+          --only <PLACE>      Only this session, window or pane: `work`, `work:1`,
+                              `work:1.0`
           --dry-run           Say what would be done, and do nothing
           --yes               Do not ask
           --lazy              Let each pane show what it will resume, and resume it

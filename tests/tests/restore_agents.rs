@@ -51,6 +51,15 @@ fn undo(lab: &Lab, more: &[&str]) -> Value {
     serde_json::from_str(&done.stdout).unwrap()
 }
 
+/// What would be done in the first pane, where this is configured.
+fn planned_where(lab: &Lab, claude: &str) -> Value {
+    lab.home.configure(&format!("[claude]\n{claude}\n")).unwrap();
+    let done = rekindle(lab, &["restore", "--dry-run", "--json"]);
+    lab.home.configure("").unwrap();
+    let planned: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()));
+    planned["panes"].as_array().unwrap().iter().find(|pane| pane["pane"] == "work:0.0").unwrap().clone()
+}
+
 fn agents(lab: &Lab) -> usize {
     let listed = lab.home.rekindle_json(&["status"]).unwrap();
     let live = |agent: &&Value| agent["live"] == true;
@@ -226,11 +235,16 @@ fn a_shell_comes_back_in_its_directory() {
 fn a_lazy_pane_waits_for_its_user() {
     let (lab, one, two) = two_agents();
     crash(&lab, &[&one, &two]);
+    let never = "auto_resume_on_restore = false";
+    assert_eq!(planned_where(&lab, never)["act"], "offer");
+    assert_eq!(planned_where(&lab, "auto_resume_on_restore = true")["act"], "resume");
     let done = restore(&lab, &["--lazy"]);
     assert_eq!(done["restored"], 0, "{done}");
     let shows = || lab.screen("work:0.0");
     assert!(wait_until(PATIENCE, || shows().contains("waits to be resumed")), "{}", shows());
     assert_eq!(agents(&lab), 0);
+    // Whoever asks for it gets it, whatever becomes of those that nobody asks for.
+    lab.home.configure(&format!("[claude]\n{never}\nresume_fallback = \"error\"\n")).unwrap();
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
     assert!(wait_until(PATIENCE, || agents(&lab) == 1), "{}", shows());
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
@@ -256,7 +270,20 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
     let id = |record: &Value| record["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save"]).unwrap();
     crash(&lab, &[&id(&one), &id(&two)]);
+    assert!(rekindle(&lab, &["vault", "sync"]).success());
     fs::remove_file(one["transcriptPath"].as_str().unwrap()).unwrap();
+    let planned = |fallback: &str| planned_where(&lab, &format!("resume_fallback = \"{fallback}\""));
+    for (fallback, act, same) in [
+        ("repair", "vault_resume", true),
+        ("fresh", "fresh", false),
+        ("shell", "shell", true),
+        ("error", "refuse", true),
+    ] {
+        let pane = planned(fallback);
+        assert_eq!(pane["act"], act, "{fallback}: {pane}");
+        let argv = pane["argv"].as_array().unwrap();
+        assert_eq!(argv.contains(&one["sessionId"]), same, "{fallback}: {pane}");
+    }
     // What the crash started may still make folders there.
     let vault = lab.home.state().join("vault");
     assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));

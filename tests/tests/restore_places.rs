@@ -1,8 +1,9 @@
 //! Sessions, windows and panes come back as they were: names, layouts, groups, links, directories; once, and beside others.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
@@ -136,6 +137,20 @@ fn three_triggers_at_once_restore_once() {
     assert_eq!(shape(&lab), before);
 }
 
+/// `/tmp` may be empty then, and tmux makes the folder of a socket only where nobody names the socket.
+#[test]
+fn after_a_reboot_not_even_the_folder_of_sockets_is_there() {
+    let lab = new();
+    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
+    save(&lab);
+    kill_server(&lab);
+    let folder = lab.home.tmux().socket().parent().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    restore(&lab, &[]);
+    assert_eq!(tmux(&lab, &["list-sessions", "-F", "#{session_name}"]), "work\n");
+    assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
 /// F-others-6
 #[test]
 fn what_runs_stays_and_what_is_missing_is_added() {
@@ -190,7 +205,7 @@ fn what_was_closed_stays_closed_until_it_is_named() {
     restore(&lab, &["--only", "closed"]);
     assert!(tmux(&lab, &["list-sessions"]).contains("closed"));
     let cases: [(&[&str], &str); 2] = [
-        (&["restore", "--yes", "--only", "nowhere"], "no saved pane begins with nowhere"),
+        (&["restore", "--yes", "--only", "nowhere"], "no saved pane is in nowhere"),
         (&["restore", "--yes", "no-such"], "no save is called no-such"),
     ];
     for (words, says) in cases {
@@ -210,4 +225,56 @@ fn only_what_was_asked_for_comes_back() {
     restore(&lab, &["--only", "same:7"]);
     let windows = tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
     assert_eq!(windows.lines().collect::<Vec<_>>(), ["work:7"]);
+}
+
+/// Whole parts count: a window 1 is no window 10, and `work` is not `work2`.
+#[test]
+fn names_that_begin_alike_stay_away() {
+    let lab = new();
+    for name in ["work", "work2"] {
+        tmux(&lab, &["new-session", "-d", "-s", name, "-x", "120", "-y", "40", SHELL]);
+        for window in ["1", "10"] {
+            tmux(&lab, &["new-window", "-d", "-t", &format!("={name}:{window}"), SHELL]);
+        }
+    }
+    save(&lab);
+    kill_server(&lab);
+    let windows = || tmux(&lab, &["list-windows", "-a", "-F", "#{session_name}:#{window_index}"]);
+    restore(&lab, &["--only", "work:1"]);
+    assert_eq!(windows(), "work:1\n");
+    restore(&lab, &["--only", "work"]);
+    assert_eq!(windows(), "work:0\nwork:1\nwork:10\n");
+}
+
+/// A file of tmux-resurrect names no server. It is brought back where a plain `tmux` finds it, also windows of which it has
+/// panes alone, and one whose line is torn.
+#[test]
+fn a_file_of_tmux_resurrect_comes_back_on_the_default_server() {
+    let lab = new();
+    let folders = ["one", "two", "three"].map(|name| lab.home.root().join(name));
+    folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let [one, two, three] = folders.each_ref().map(|folder| folder.to_str().unwrap());
+    let text = format!(
+        "pane\twork\t0\t0\t:-\t0\tleft\t:{one}\t1\tbash\t:\npane\twork\t0\t0\t:-\t1\tright\t:{two}\t0\tbash\t:\n\
+         pane\twork\t3\t1\t:*\t0\tlogs\t:{three}\t1\ttail\t:tail -f log\npane\tother\t1\t1\t:*\t0\thost\t:{one}\t1\tbash\t:\n\
+         window\twork\t0\t:code\t0\t:-\tf91d,120x40,0,0{{60x40,0,0,0,59x40,61,0,1}}\toff\n\
+         window\twork\t3\t:logs\t1\t:*\tf91d,120x40,0,0{{60x4"
+    );
+    let file = lab.home.root().join("last");
+    fs::write(&file, text).unwrap();
+    lab.home.rekindle_json(&["saves", "import", file.to_str().unwrap(), "--name", "old"]).unwrap();
+    let done = restore(&lab, &["old"]);
+    let panes: Vec<&str> =
+        done["panes"].as_array().unwrap().iter().map(|pane| pane["pane"].as_str().unwrap()).collect();
+    assert_eq!(panes, ["work:0.0", "work:0.1", "work:3.0", "other:1.0"]);
+    let format =
+        "#{session_name}:#{window_index}.#{pane_index} #{window_width}x#{window_height} #{pane_current_path}";
+    let there = || tmux(&lab, &["list-panes", "-a", "-F", format]);
+    let expect = format!(
+        "other:1.0 120x40 {one}\nwork:0.0 120x40 {one}\nwork:0.1 120x40 {two}\nwork:3.0 120x40 {three}\n"
+    );
+    assert!(wait_until(PATIENCE, || there() == expect), "{}", there());
+    assert_eq!(tmux(&lab, &["list-panes", "-t", "=work:0", "-F", "#{pane_width}"]), "60\n59\n");
+    assert_eq!(tmux(&lab, &["display-message", "-p", "-t", "=work:0", "#{window_name}"]), "code\n");
+    assert_eq!(restore(&lab, &["old"])["panes"], json!([]), "running it again does nothing");
 }

@@ -33,7 +33,7 @@ pub use pane::{Pane, PaneRef, Server, ServerId};
 pub use paste::{PasteError, Sight, leave_modes, paste, press_enter, sight, type_line};
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
-pub use sockets::sockets;
+pub use sockets::{default_socket, sockets};
 pub use start::{Birth, RESTORED, Respawn, StartError, Title, base, entitle, marked, respawn, source};
 pub use tag::{TAG, TagError, tag, untag};
 pub use version::{Installed, installed, numbers};

@@ -4,9 +4,12 @@
 //! history; resuming a stranger's hands over its authority.
 
 use agents::SessionId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
+use state::config::{AutoResume, ResumeFallback};
 use state::record::{Grade, Status};
+
+use crate::plan::Wanted;
 
 /// What is known of the conversation that was in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,31 +173,46 @@ fn decision(act: Act, reason: impl Into<String>) -> Decision {
 }
 
 /// Decides for a pane in which a conversation was.
-pub fn decide(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) -> Decision {
-    if let Some(decided) = guards(remembered, now, stale_after) {
+pub fn decide(remembered: &Remembered, wanted: &Wanted) -> Decision {
+    if let Some(decided) = guards(remembered, wanted) {
         return decided;
     }
-    match remembered.transcript {
-        TranscriptFact::Healthy => decision(Act::Resume, "its transcript is whole"),
-        TranscriptFact::Never => decision(Act::Begin, "nothing was said in it yet"),
-        TranscriptFact::Corrupted => {
-            decision(Act::RepairResume, "its transcript is damaged and can be mended")
+    let decided = ladder(remembered.transcript, wanted.fallback);
+    if wanted.resume == AutoResume::Never && decided.act.starts() {
+        return decision(Act::Offer, "it waits for your word: claude.auto_resume_on_restore is false");
+    }
+    decided
+}
+
+/// What follows from the transcript alone.
+pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> Decision {
+    let (act, why) = match transcript {
+        TranscriptFact::Healthy => return decision(Act::Resume, "its transcript is whole"),
+        TranscriptFact::Never => return decision(Act::Begin, "nothing was said in it yet"),
+        TranscriptFact::Unknown => {
+            let why = "what is left of its transcript cannot be told: rekindle scan says why";
+            return decision(Act::Refuse, why);
         }
+        TranscriptFact::Corrupted => (Act::RepairResume, "its transcript is damaged and can be mended"),
         TranscriptFact::Missing { in_vault: true } => {
-            decision(Act::VaultResume, "its transcript is gone, and the vault has it")
+            (Act::VaultResume, "its transcript is gone, and the vault has it")
         }
         TranscriptFact::Missing { in_vault: false } => {
-            decision(Act::Fresh, "its transcript is gone, and the vault does not have it")
+            (Act::Fresh, "its transcript is gone, and the vault does not have it")
         }
-        TranscriptFact::Unrecoverable => decision(Act::Fresh, "nothing is left in its transcript"),
-        TranscriptFact::Unknown => {
-            decision(Act::Refuse, "what is left of its transcript cannot be told: rekindle scan says why")
-        }
-    }
+        TranscriptFact::Unrecoverable => (Act::Fresh, "nothing is left in its transcript"),
+    };
+    let (instead, word) = match fallback {
+        ResumeFallback::Repair => return decision(act, why),
+        ResumeFallback::Fresh => (Act::Fresh, "fresh"),
+        ResumeFallback::Shell => (Act::Shell, "shell"),
+        ResumeFallback::Error => (Act::Refuse, "error"),
+    };
+    decision(instead, format!("{why}; claude.resume_fallback is {word}"))
 }
 
 /// What stands before any start, in the order in which a person would ask.
-fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) -> Option<Decision> {
+fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
     match &remembered.owner {
         OwnerFact::Here => return Some(decision(Act::Nothing, "its agent is there")),
         OwnerFact::Elsewhere { whom } => {
@@ -226,7 +244,7 @@ fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) 
         let why = "pane, directory and transcript do not say the same of where it was";
         return Some(decision(Act::Offer, why));
     }
-    if now.duration_since(remembered.last_seen) > stale_after {
+    if wanted.now.duration_since(remembered.last_seen) > wanted.stale_after {
         return Some(decision(Act::Offer, "it was last heard of too long ago to come back by itself"));
     }
     if !remembered.directory_there {
@@ -247,6 +265,8 @@ fn guards(remembered: &Remembered, now: Timestamp, stale_after: SignedDuration) 
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
 
     fn remembered() -> Remembered {
@@ -268,21 +288,25 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_conversation_of_another_place_is_refused() {
-        check(|facts| facts.transcript_there = false, Act::Refuse, "another directory");
-    }
-
-    #[test]
-    fn what_cannot_be_told_is_not_lost() {
-        check(|facts| facts.transcript = TranscriptFact::Unknown, Act::Refuse, "cannot be told");
+    fn wanted() -> Wanted {
+        Wanted {
+            now: Timestamp::from_second(1_000_060).unwrap(),
+            stale_after: SignedDuration::from_hours(24),
+            again: false,
+            automatic: false,
+            resume: AutoResume::Auto,
+            fallback: ResumeFallback::Repair,
+        }
     }
 
     fn check(change: impl FnOnce(&mut Remembered), expect: Act, says: &str) {
+        check_where(wanted(), change, expect, says);
+    }
+
+    fn check_where(wanted: Wanted, change: impl FnOnce(&mut Remembered), expect: Act, says: &str) {
         let mut facts = remembered();
         change(&mut facts);
-        let now = Timestamp::from_second(1_000_060).unwrap();
-        let decided = decide(&facts, now, SignedDuration::from_hours(24));
+        let decided = decide(&facts, &wanted);
         assert_eq!(decided.act, expect, "{decided:?}");
         assert!(decided.reason.contains(says), "{decided:?}");
     }
@@ -299,6 +323,51 @@ mod tests {
         );
         check(|f| f.transcript = TranscriptFact::Missing { in_vault: false }, Act::Fresh, "does not have it");
         check(|f| f.transcript = TranscriptFact::Unrecoverable, Act::Fresh, "nothing is left");
+    }
+
+    #[test]
+    fn what_cannot_simply_be_resumed_follows_its_users_choice() {
+        let (gone, kept) =
+            (TranscriptFact::Missing { in_vault: false }, TranscriptFact::Missing { in_vault: true });
+        for (fallback, expect, says) in [
+            (ResumeFallback::Fresh, Act::Fresh, "; claude.resume_fallback is fresh"),
+            (ResumeFallback::Shell, Act::Shell, "; claude.resume_fallback is shell"),
+            (ResumeFallback::Error, Act::Refuse, "; claude.resume_fallback is error"),
+        ] {
+            let chosen = Wanted { fallback, ..wanted() };
+            for transcript in [TranscriptFact::Corrupted, kept, gone, TranscriptFact::Unrecoverable] {
+                check_where(chosen, |f| f.transcript = transcript, expect, says);
+            }
+            check_where(chosen, |_| {}, Act::Resume, "whole");
+            check_where(chosen, |f| f.transcript = TranscriptFact::Never, Act::Begin, "nothing was said");
+        }
+    }
+
+    #[test]
+    fn nobody_starts_by_itself_where_its_user_does_not_want_it() {
+        let never = Wanted { resume: AutoResume::Never, ..wanted() };
+        let says = "auto_resume_on_restore";
+        check_where(never, |_| {}, Act::Offer, says);
+        check_where(never, |f| f.transcript = TranscriptFact::Never, Act::Offer, says);
+        check_where(never, |f| f.transcript = TranscriptFact::Corrupted, Act::Offer, says);
+        check_where(never, |f| f.owner = OwnerFact::Here, Act::Nothing, "there");
+        check_where(never, |f| f.status = Status::EndedCleanly, Act::Shell, "ended");
+        let shell = Wanted { fallback: ResumeFallback::Shell, ..never };
+        check_where(shell, |f| f.transcript = TranscriptFact::Corrupted, Act::Shell, "resume_fallback");
+        check_where(Wanted { resume: AutoResume::Always, ..wanted() }, |_| {}, Act::Resume, "whole");
+    }
+
+    #[test]
+    fn a_conversation_of_another_place_is_refused() {
+        check(|facts| facts.transcript_there = false, Act::Refuse, "another directory");
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_lost() {
+        for fallback in [ResumeFallback::Repair, ResumeFallback::Fresh, ResumeFallback::Shell] {
+            let chosen = Wanted { fallback, ..wanted() };
+            check_where(chosen, |f| f.transcript = TranscriptFact::Unknown, Act::Refuse, "cannot be told");
+        }
     }
 
     /// F-resume-12

@@ -12,11 +12,12 @@ use doctor::{Clinic, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
+use state::config::ResumeFallback;
 use state::record::{Grade, SessionRecord};
 use state::spool;
 use transcript::{Buffer, Status as Scanned};
 
-use crate::decide::{OwnerFact, Remembered, TranscriptFact};
+use crate::decide::{Act, OwnerFact, Remembered, TranscriptFact, ladder};
 use crate::gates::quota;
 
 /// Where facts come from: one look at everything, for all panes.
@@ -39,7 +40,7 @@ pub struct Known {
     pub facts: Remembered,
     /// How it would be started.
     pub argv: Option<Argv>,
-    /// The conversation that a fresh agent would begin, where this one cannot be resumed.
+    /// The conversation that a fresh agent would begin, where this one is not resumed.
     pub fresh: Option<SessionId>,
 }
 
@@ -66,14 +67,19 @@ impl<'a> Ground<'a> {
     }
 
     /// What is known of the conversation of a saved pane, and how it would be started.
-    pub fn remember(&self, agent: &saves::Agent, reference: &str, imported: bool) -> Known {
+    pub fn remember(
+        &self,
+        agent: &saves::Agent,
+        reference: &str,
+        imported: bool,
+        fallback: ResumeFallback,
+    ) -> Known {
         let session = &agent.session_id;
         let record = self.settled.records.get(session);
         let (path, transcript) = self.transcript(session, record);
         let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
-        let lost =
-            matches!(transcript, TranscriptFact::Missing { in_vault: false } | TranscriptFact::Unrecoverable);
-        let fresh = lost.then(new_session).flatten();
+        let anew = ladder(transcript, fallback).act == Act::Fresh;
+        let fresh = anew.then(new_session).flatten();
         let argv = self.argv(fresh.as_ref().unwrap_or(session), record, transcript, fresh.is_some());
         let grade = if imported { Grade::Guess } else { record.map_or(Grade::Guess, |_| agent.grade) };
         let places_agree = record.is_some_and(|record| {

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use mux::SessionPlan;
 use saves::Save;
 use serde::Serialize;
+use state::config::{AutoResume, ResumeFallback};
 
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
@@ -83,6 +84,10 @@ pub struct Wanted {
     pub again: bool,
     /// Nobody asked for it: what its user may have left as it is stays so.
     pub automatic: bool,
+    /// Whether agents start, or wait for their user.
+    pub resume: AutoResume,
+    /// What becomes of conversations that cannot simply be resumed.
+    pub fallback: ResumeFallback,
 }
 
 /// Makes the plan for a save.

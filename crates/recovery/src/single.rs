@@ -7,6 +7,7 @@ use agents::SessionId;
 use jiff::Timestamp;
 use mux::{PanePlan, SessionPlan, WindowPlan};
 use saves::Agent;
+use state::config::{AutoResume, ResumeFallback};
 use state::record::{Grade, SessionRecord};
 
 use crate::decide::{Remembered, decide};
@@ -60,6 +61,15 @@ impl Remembered {
     }
 }
 
+impl Wanted {
+    /// The same for one conversation. It is no restore that its user could have turned off, and whoever asks for it wants as
+    /// much of it as can be had.
+    fn for_one(self) -> Wanted {
+        let fallback = if self.automatic { self.fallback } else { ResumeFallback::Repair };
+        Wanted { resume: AutoResume::Always, fallback, ..self }
+    }
+}
+
 /// The plan that brings one conversation back.
 pub fn bring_back(
     ground: &Ground<'_>,
@@ -68,6 +78,7 @@ pub fn bring_back(
     destination: &Destination,
     wanted: Wanted,
 ) -> Plan {
+    let wanted = wanted.for_one();
     let record = ground.settled.records.get(session);
     let agent = Agent {
         pane: String::new(),
@@ -77,7 +88,7 @@ pub fn bring_back(
         cwd: record.and_then(|record| record.cwd.clone()),
         config_dir: record.and_then(SessionRecord::config_dir),
     };
-    let known = ground.remember(&agent, "", false);
+    let known = ground.remember(&agent, "", false, wanted.fallback);
     let (facts, asked) = known.facts.weighed_for(wanted);
     let mut evidence = vec![Weighed { rung: None, says: asked.to_owned() }];
     evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
@@ -102,7 +113,7 @@ pub fn bring_back(
         reference,
         session: Some(session.clone()),
         seat,
-        decision: decide(&facts, wanted.now, wanted.stale_after),
+        decision: decide(&facts, &wanted),
         evidence,
         argv: known.argv,
         fresh: known.fresh,
@@ -169,21 +180,27 @@ mod tests {
 
     #[test]
     fn what_its_user_may_waive_stands_where_nobody_asked() {
-        let check = |change: &dyn Fn(&mut Remembered), by_itself: Act| {
-            for (automatic, expect, says) in
-                [(true, by_itself, "by itself"), (false, Act::Resume, "its user")]
+        let check = |change: &dyn Fn(&mut Remembered), by_itself: Act, asked_for: Act| {
+            for (automatic, expect, says) in [(true, by_itself, "by itself"), (false, asked_for, "its user")]
             {
                 let mut facts = crashed();
                 change(&mut facts);
-                let now = Timestamp::from_second(3600).unwrap();
-                let stale_after = SignedDuration::from_mins(90);
-                let (facts, asked) = facts.weighed_for(Wanted { now, stale_after, again: true, automatic });
+                let wanted = Wanted {
+                    now: Timestamp::from_second(3600).unwrap(),
+                    stale_after: SignedDuration::from_mins(90),
+                    again: true,
+                    automatic,
+                    resume: AutoResume::Never,
+                    fallback: ResumeFallback::Error,
+                };
+                let (facts, asked) = facts.weighed_for(wanted);
                 assert!(asked.contains(says), "{asked}");
-                assert_eq!(decide(&facts, now, stale_after).act, expect, "automatic: {automatic}");
+                assert_eq!(decide(&facts, &wanted.for_one()).act, expect, "automatic: {automatic}");
             }
         };
-        check(&|_| {}, Act::Resume);
-        check(&|facts| facts.trusted = Some(false), Act::Refuse);
-        check(&|facts| facts.quota_spent = Some("99% used".to_owned()), Act::Offer);
+        check(&|_| {}, Act::Resume, Act::Resume);
+        check(&|facts| facts.trusted = Some(false), Act::Refuse, Act::Resume);
+        check(&|facts| facts.quota_spent = Some("99% used".to_owned()), Act::Offer, Act::Resume);
+        check(&|facts| facts.transcript = TranscriptFact::Corrupted, Act::Refuse, Act::RepairResume);
     }
 }

@@ -120,8 +120,16 @@ impl Context {
 
     /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
     pub(crate) fn sockets() -> BTreeSet<PathBuf> {
-        let base = Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        mux::sockets(&base).into_iter().chain(Context::around()).collect()
+        mux::sockets(&Context::tmux_base()).into_iter().chain(Context::around()).collect()
+    }
+
+    /// The tmux server of whoever names none.
+    pub(crate) fn default_socket() -> PathBuf {
+        mux::default_socket(&Context::tmux_base())
+    }
+
+    fn tmux_base() -> PathBuf {
+        Context::place("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"))
     }
 
     /// The tmux server this runs in.

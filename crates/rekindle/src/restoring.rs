@@ -56,7 +56,9 @@ pub(crate) fn ground<'a>(context: &'a Context, settled: &'a Settled) -> Ground<'
 pub(crate) fn wanted(context: &Context, again: bool, automatic: bool) -> Wanted {
     let stale_after =
         SignedDuration::try_from(context.config.restore.stale_after).unwrap_or(SignedDuration::MAX);
-    Wanted { now: Timestamp::now(), stale_after, again, automatic }
+    let claude = &context.config.claude;
+    let (resume, fallback) = (claude.auto_resume_on_restore, claude.resume_fallback);
+    Wanted { now: Timestamp::now(), stale_after, again, automatic, resume, fallback }
 }
 
 /// What there is on these servers.

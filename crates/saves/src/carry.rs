@@ -81,8 +81,8 @@ pub fn export(state: &StateDir, save: &Loaded, file: &Path) -> Result<Vec<PathBu
     Ok(copies.into_iter().map(|(_, to)| to).collect())
 }
 
-/// Takes a save from a file: one of ours, or one of tmux-resurrect. It never becomes current by itself. Hold
-/// [`saves::lock`].
+/// Takes a save from a file: one of ours, or one of tmux-resurrect, which names no server and is taken for that of
+/// `socket`. It never becomes current by itself. Hold [`saves::lock`].
 ///
 /// # Errors
 /// The file cannot be read or is no save, or it cannot be kept.
@@ -91,6 +91,7 @@ pub fn import(
     key: &Key,
     file: &Path,
     name: Option<&str>,
+    socket: &Path,
     now: Timestamp,
 ) -> Result<Imported, CarryError> {
     let unreadable = |source| CarryError::Unreadable { path: file.into(), source };
@@ -102,9 +103,12 @@ pub fn import(
         draft.scrollback = scrollback(file, &draft.head);
         (draft, 0, Vec::new())
     } else {
-        let read = resurrected(&text, now);
+        let mut read = resurrected(&text, now);
         if read.save.head.counts.panes == 0 {
             return Err(no_save("it is neither a save of rekindle nor one of tmux-resurrect"));
+        }
+        for server in &mut read.save.servers {
+            server.tmux.socket = socket.to_path_buf();
         }
         let body = body(&read.save.servers).ok_or_else(|| no_save("it is no JSON"))?;
         (Draft { head: read.save.head, body, scrollback: None }, read.mended, read.skipped)

@@ -31,8 +31,13 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
     }
     reading.group();
     let Reading { sessions, mut windows, mended, skipped, .. } = reading;
+    let sized = |window: &&Window| window.width > 0 && window.height > 0;
+    let usual = windows.iter().find(sized).map_or(SIZE, |window| (window.width, window.height));
     for window in &mut windows {
         window.panes.sort_by_key(|pane| pane.index);
+        if !sized(&&*window) {
+            (window.width, window.height) = usual;
+        }
     }
     for (at, pane) in windows.iter_mut().flat_map(|window| &mut window.panes).enumerate() {
         pane.id = format!("%{at}");
@@ -53,6 +58,9 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
     let head = Head { counts: counts(&servers), ..head };
     Resurrected { save: Save { head, servers }, mended, skipped }
 }
+
+/// The size of windows where the file tells none: that of tmux itself for sessions that nobody looks at.
+const SIZE: (u32, u32) = (80, 24);
 
 #[derive(Default)]
 struct Reading {
@@ -155,7 +163,8 @@ impl Reading {
             window.automatic_rename = automatic;
         }
         (window.width, window.height) = size(&read.layout).unwrap_or_default();
-        window.layout = read.layout;
+        // tmux refuses what was torn or changed by hand, and all that is made with it would count as failed.
+        window.layout = if is_whole(&read.layout) { read.layout } else { String::new() };
     }
 
     fn grouped(&mut self, line: &str) -> Option<()> {
@@ -188,6 +197,14 @@ impl Reading {
 fn size(layout: &str) -> Option<(u32, u32)> {
     let (width, height) = layout.split(',').nth(1)?.split_once('x')?;
     Some((width.parse().ok()?, height.parse().ok()?))
+}
+
+/// Whether a layout begins with its sum, as tmux counts it (`layout_checksum` of 3.3a).
+fn is_whole(layout: &str) -> bool {
+    let turned = |sum: u16, byte: u8| sum.rotate_right(1).wrapping_add(byte.into());
+    layout.split_once(',').is_some_and(|(sum, rest)| {
+        u16::from_str_radix(sum, 16).is_ok_and(|sum| sum == rest.bytes().fold(0, turned))
+    })
 }
 
 #[cfg(test)]
@@ -225,5 +242,22 @@ state\twork\tmirror
         let active = |session: &Session| session.windows.iter().find(|link| link.active).unwrap().index;
         assert_eq!((active(work), active(mirror)), (1, 1));
         assert_eq!(mirror.windows.iter().find(|link| link.last).unwrap().index, 0);
+    }
+
+    #[test]
+    fn every_window_has_a_size_and_a_whole_layout_or_none() {
+        let check = |more: &str, expect: [(u32, u32, &str); 2]| {
+            let panes = "pane\twork\t0\t1\t:*\t0\thost\t:/srv\t1\tbash\t:\npane\twork\t1\t0\t:\t0\thost\t:/srv\t1\tbash\t:\n";
+            let read = resurrected(&format!("{panes}{more}"), Timestamp::UNIX_EPOCH);
+            let windows = &read.save.servers[0].tmux.windows;
+            let sizes: Vec<_> = windows.iter().map(|w| (w.width, w.height, w.layout.as_str())).collect();
+            assert_eq!(sizes, expect, "{more}");
+        };
+        let layout = "ae9e,200x60,0,0,1";
+        check("", [(80, 24, ""), (80, 24, "")]);
+        check(&format!("window\twork\t1\t:x\t0\t:\t{layout}\toff\n"), [(200, 60, ""), (200, 60, layout)]);
+        check("window\twork\t1\t:x\t0\t:\tnone\toff\n", [(80, 24, ""), (80, 24, "")]);
+        let torn = "537b,200x60,0,0{100x60,0,0,0,99x6";
+        check(&format!("window\twork\t1\t:x\t0\t:\t{torn}\n"), [(200, 60, ""), (200, 60, "")]);
     }
 }

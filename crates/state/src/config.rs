@@ -58,10 +58,10 @@ pub enum AutoResume {
     Never,
 }
 
-/// What follows a resume that failed.
+/// What becomes of a conversation that cannot simply be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeFallback {
-    /// Repair the transcript and try again.
+    /// Mend the transcript or put it back, then resume; a fresh agent with context where nothing is left.
     Repair,
     /// A fresh agent with context.
     Fresh,
@@ -149,9 +149,9 @@ sections! {
     Claude {
         /// Give new agents an id of ours.
         auto_assign_session_id: bool = true,
-        /// When agents are resumed.
+        /// Whether a restore starts agents.
         auto_resume_on_restore: AutoResume = AutoResume::Auto,
-        /// What follows a failed resume.
+        /// What becomes of conversations that cannot simply be resumed.
         resume_fallback: ResumeFallback = ResumeFallback::Repair,
         /// Bring every session back, also ended ones.
         auto_persistent: bool = false,

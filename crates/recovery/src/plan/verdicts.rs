@@ -120,7 +120,7 @@ impl Judge<'_> {
             }
         }
         let agent = &Agent { session_id: newest.clone(), ..agent.clone() };
-        let known = self.ground.remember(agent, &step.reference, self.imported);
+        let known = self.ground.remember(agent, &step.reference, self.imported, self.wanted.fallback);
         let facts = known.facts;
         let session = &agent.session_id;
         step.session = Some(session.clone());
@@ -146,7 +146,7 @@ impl Judge<'_> {
                 Act::Nothing,
                 format!("its agent ended here: rekindle recover {} brings it back", session.short()),
             ),
-            _ => decide(&facts, self.wanted.now, self.wanted.stale_after),
+            _ => decide(&facts, &self.wanted),
         };
     }
 }

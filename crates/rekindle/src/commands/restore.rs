@@ -22,8 +22,8 @@ pub(crate) struct Args {
     /// Which save: its id or name; the current one by default
     #[arg(value_name = "SAVE")]
     save: Option<String>,
-    /// Only panes whose `session:window.pane` begins with this
-    #[arg(long, value_name = "PANE")]
+    /// Only this session, window or pane: `work`, `work:1`, `work:1.0`
+    #[arg(long, value_name = "PLACE")]
     only: Vec<String>,
     /// Say what would be done, and do nothing
     #[arg(long)]
@@ -96,9 +96,9 @@ fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
     let ground = restoring::ground(context, &settled);
     let again = args.save.is_some() || !args.only.is_empty();
     let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, args.by.is_automatic()));
-    for begin in &args.only {
-        if !planned.panes().any(|step| step.reference.starts_with(begin.as_str())) {
-            return Err(Failure::new(Exit::Usage, format!("no saved pane begins with {begin}"))
+    for place in &args.only {
+        if !planned.panes().any(|step| is_in(&step.reference, place)) {
+            return Err(Failure::new(Exit::Usage, format!("no saved pane is in {place}"))
                 .hint("rekindle restore --dry-run lists what would be restored"));
         }
     }
@@ -173,12 +173,23 @@ fn chosen(context: &Context, name: Option<&str>) -> Result<Save, Failure> {
         .ok_or_else(|| Failure::new(Exit::Failed, format!("the save {} cannot be read", found.id)))
 }
 
+/// Whether a pane (`work:1.0`, `side//work:1.0`) is the place itself, or in it: a window, a session, or a server (`side//`).
+fn is_in(reference: &str, place: &str) -> bool {
+    if place.ends_with("//") {
+        return reference.starts_with(place);
+    }
+    // tmux takes `work:` for the session, too.
+    let place = place.strip_suffix(':').unwrap_or(place);
+    let around = ['.', ':'].into_iter().filter_map(|mark| Some(reference.rsplit_once(mark)?.0));
+    std::iter::once(reference).chain(around).any(|known| known == place)
+}
+
 /// Leaves only what was asked for.
 fn narrow(planned: &mut Plan, only: &[String]) {
     if only.is_empty() {
         return;
     }
-    let wanted = |reference: &str| only.iter().any(|begin| reference.starts_with(begin.as_str()));
+    let wanted = |reference: &str| only.iter().any(|place| is_in(reference, place));
     for server in &mut planned.servers {
         server.panes.retain(|pane| wanted(&pane.reference));
         let marks: BTreeSet<String> = server.panes.iter().map(|pane| pane.mark.clone()).collect();
@@ -262,4 +273,29 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
         }
     }
     out.finish_as(if failed { Exit::Partly } else { Exit::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_whole_parts_of_a_reference() {
+        let check = |place: &str, inside: &[&str], outside: &[&str]| {
+            for reference in inside {
+                assert!(is_in(reference, place), "{reference} is in {place}");
+            }
+            for reference in outside {
+                assert!(!is_in(reference, place), "{reference} is not in {place}");
+            }
+        };
+        check("work", &["work:1.0", "work:10.2"], &["work2:1.0", "side//work:1.0", "wor:1.0"]);
+        check("work:", &["work:1.0"], &["work2:1.0"]);
+        check("work:1", &["work:1.0", "work:1.12"], &["work:10.0", "work:2.1"]);
+        check("work:1.1", &["work:1.1"], &["work:1.10", "work:1.0"]);
+        check("side//", &["side//work:1.0", "side//other:0.0"], &["side:1.0", "inside//work:1.0"]);
+        check("side//work", &["side//work:1.0"], &["side//work2:1.0", "work:1.0"]);
+        check("/run/my", &[], &["/run/my.sock//work:1.0"]);
+        check("", &[], &["work:1.0"]);
+    }
 }

@@ -137,9 +137,10 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
         return ("not_restored", format!("a restore would leave it alone: its pane was closed; {how}"));
     }
     let ground = restoring::ground(context, &survey.settled);
-    let known = ground.remember(&saves::agent(&pane.value.pane, record), &pane.value.reference, false);
     let wanted = restoring::wanted(context, false, true);
-    let Decision { act, reason } = decide(&known.facts, wanted.now, wanted.stale_after);
+    let agent = saves::agent(&pane.value.pane, record);
+    let known = ground.remember(&agent, &pane.value.reference, false, wanted.fallback);
+    let Decision { act, reason } = decide(&known.facts, &wanted);
     let (word, does) = match act {
         Act::Resume | Act::Begin => return (outlook.word(), outlook.sentence()),
         Act::RepairResume | Act::VaultResume => (outlook.word(), "resume it by itself"),

@@ -34,7 +34,8 @@ pub(super) fn import(
 ) -> Result<Exit, Failure> {
     let saver = saver(context)?;
     let _alone = state::saves::lock(&saver.state, PATIENCE)?;
-    let imported = ::saves::import(&saver.state, &saver.key, file, name, Timestamp::now());
+    let socket = Context::default_socket();
+    let imported = ::saves::import(&saver.state, &saver.key, file, name, &socket, Timestamp::now());
     let Imported { written, mended, skipped } = imported.map_err(refused)?;
     if mended > 0 {
         say(&format!("rekindle: put back the columns of {}", count(mended as u64, "line", "lines")));
