@@ -13,6 +13,12 @@ const PROC: &str = "/proc";
 /// Among the flags of a process: it is a part of the kernel, and has no arguments.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
+/// Among the flags of a process: the kernel is taking it apart, which takes a large one a second on a busy machine.
+const EXITING: u32 = 0x4;
+
+/// Among the signals that wait for a process: it was killed, and runs nothing more.
+const KILLED: u32 = 1 << 8;
+
 /// Every process at one moment.
 pub struct Processes {
     all: Vec<Process>,
@@ -102,23 +108,40 @@ impl Processes {
     }
 }
 
+/// What the kernel says of a process in one line.
+struct Stat {
+    start_ticks: u64,
+    parent: u32,
+    tty: u32,
+    of_kernel: bool,
+}
+
+impl Stat {
+    /// Nothing for one that runs nothing more.
+    fn of(stat: &[u8]) -> Option<Stat> {
+        // The name in parentheses may hold anything, so fields are counted from the last one.
+        let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let fields: Vec<&[u8]> = stat.get(after..)?.trim_ascii().split(|byte| *byte == b' ').collect();
+        if matches!(fields.first()?, [b'Z' | b'X']) {
+            return None; // dead, only not yet waited for
+        }
+        let start_ticks: u64 = std::str::from_utf8(fields.get(19)?).ok()?.parse().ok()?;
+        let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse::<u32>().ok();
+        let (parent, tty) = (number(1).unwrap_or_default(), number(4).unwrap_or_default());
+        let (flags, pending) = (number(6).unwrap_or_default(), number(28).unwrap_or_default());
+        if flags & EXITING != 0 || pending & KILLED != 0 {
+            return None;
+        }
+        Some(Stat { start_ticks, parent, tty, of_kernel: flags & KERNEL_THREAD != 0 })
+    }
+}
+
 impl Process {
     fn read(pid: u32, boot: Option<i64>) -> Option<Process> {
         let folder = Path::new(PROC).join(pid.to_string());
         let stat = read_small(&folder.join("stat"))?;
-        // The name in parentheses may hold anything, so fields are counted from the last one.
-        let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let fields: Vec<&[u8]> = stat.get(after..)?.trim_ascii().split(|byte| *byte == b' ').collect();
-        let state = fields.first()?;
-        if matches!(state, [b'Z' | b'X']) {
-            return None; // dead, only not yet waited for
-        }
-        let start_ticks: u64 = std::str::from_utf8(fields.get(19)?).ok()?.parse().ok()?;
+        let Stat { start_ticks, parent, tty, of_kernel } = Stat::of(&stat)?;
         let ticks_ms = i64::try_from(start_ticks.checked_mul(1_000)? / ticks_per_second()).ok()?;
-        let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse::<u32>().ok();
-        let (parent, tty) = (number(1).unwrap_or_default(), number(4).unwrap_or_default());
-        let flags = number(6).unwrap_or_default();
-        let of_kernel = flags & KERNEL_THREAD != 0;
         let cmdline = if of_kernel { None } else { read_small(&folder.join("cmdline")) }.unwrap_or_default();
         let arguments =
             cmdline.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).trim().to_owned());
@@ -226,4 +249,27 @@ fn boot_time_ms() -> Option<i64> {
 
 fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A busy machine takes a second to take a large process apart: until then it is in the list, and runs nothing.
+    #[test]
+    fn who_was_killed_is_gone() {
+        let line = |state: &str, flags: u32, pending: u32| {
+            format!(
+                "7 (a) b) {state} 3 7 7 34816 7 {flags} 0 0 0 0 1 1 0 0 20 0 9 0 4242 1 1 1 1 1 1 1 1 {pending} 0 0 0\n"
+            )
+        };
+        let alive = Stat::of(line("S", 0x40_0000, 0).as_bytes()).unwrap();
+        assert_eq!((alive.start_ticks, alive.parent, alive.tty, alive.of_kernel), (4242, 3, 34816, false));
+        assert!(Stat::of(line("S", KERNEL_THREAD, 0).as_bytes()).unwrap().of_kernel);
+        for gone in [line("Z", 0, 0), line("R", EXITING, 0), line("R", 0, KILLED), "7 (a) S 3".to_owned()] {
+            assert!(Stat::of(gone.as_bytes()).is_none(), "{gone}");
+        }
+        assert!(Processes::look().get(std::process::id()).is_none(), "all but this one");
+        assert!(Processes::look().all().len() > 1);
+    }
 }
