@@ -104,3 +104,36 @@ fn a_conversation_that_is_live_elsewhere_is_refused() {
     assert!(done["panes"].to_string().contains("two agents would write one conversation"), "{done}");
     other(&["kill-server"]);
 }
+
+/// Everything stands elsewhere by now: the only free pane of the session in its directory is its own.
+#[test]
+fn a_pane_that_moved_is_found_by_its_directory() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    let folder = lab.home.project().join("part");
+    std::fs::create_dir(&folder).unwrap();
+    lab.home.trust(&folder).unwrap();
+    let shell = format!("cd '{}' && exec bash --norc --noprofile", folder.display());
+    lab.shell().unwrap();
+    lab.window(&shell).unwrap();
+    lab.type_line("work:1.0", "claude 'ask-00 please'").unwrap();
+    let session = lab.idle_at("work:1.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    lab.tmux(&["kill-server"]).unwrap();
+    let crashed = || lab.record(&session).is_some_and(|record| record["status"] == "crashed");
+    assert!(wait_until(PATIENCE, || lab.home.rekindle(&["settle"]).is_ok() && crashed()));
+    lab.shell().unwrap();
+    lab.another_shell().unwrap();
+    lab.window(&shell).unwrap();
+    let at = || lab.pane("work:2.0", "#{pane_current_command} #{pane_current_path}").unwrap();
+    assert!(wait_until(PATIENCE, || at() == format!("bash {}", folder.display())), "{}", at());
+    let done = restore(&lab);
+    assert_eq!(outcome(&done, &session), "resumed", "{done}");
+    assert_eq!(lab.pane("work:2.0", "#{@rekindle_id}").unwrap(), session);
+    let explained = lab.home.rekindle_json(&["explain", &session]).unwrap();
+    assert!(
+        explained["decision"]["decided"]["evidence"].to_string().contains("\"rung\":\"cwd\""),
+        "{explained}"
+    );
+    assert!(lab.probe("work:2.0", "probe-one").unwrap().contains("ask-00"));
+}

@@ -123,10 +123,59 @@ fn flags_trust_owners_and_quota_are_gates() {
     let live = || lab.home.rekindle_json(&["status"]).unwrap()["agents"].clone();
     assert!(live().as_array().unwrap().iter().all(|agent| agent["live"] != true), "{}", live());
     quota(3);
+    lab.home.configure("[restore]\nstale_after = \"1s\"\n").unwrap();
+    let stale = || planned(&lab).1.contains("too long ago");
+    assert!(wait_until(PATIENCE, stale), "{:?}", planned(&lab));
+    // Nobody has to be told what happened.
+    lab.home.configure("[restore]\nnote_on_resume = false\n").unwrap();
     is_planned(&lab, "resume", "");
     let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
     assert_eq!(done["panes"][0]["outcome"], "resumed", "{done}");
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("ask-00") && !sent.contains("RESTORATION CONTEXT"), "{sent}");
+    let last = json_of(&rekindle(&lab, &["restore", "--last", "--json"]));
+    assert_eq!((&last["restored"], &last["total"]), (&json!(1), &json!(1)), "{last}");
+}
+
+/// Hooks are off by now: the agent's own registry is asked instead.
+#[test]
+fn without_hooks_the_registry_is_the_proof() {
+    let (lab, session) = crashed();
+    let settings = lab.home.config().join("settings.json");
+    let mut silent: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    silent["disableAllHooks"] = json!(true);
+    fs::write(&settings, silent.to_string()).unwrap();
+    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    assert_eq!(done["panes"][0]["outcome"], "resumed", "{done}");
+    assert!(done["panes"][0]["reason"].as_str().unwrap().contains("registry"), "{done}");
+    assert_eq!(lab.pane("work:0.0", "#{@rekindle_id}").unwrap(), session);
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+}
+
+/// A question that is not the agent's own about resuming is its user's: nothing is pressed, and nothing is called resumed.
+#[test]
+fn a_question_to_the_user_is_left_to_the_user() {
+    let (lab, _) = crashed();
+    let settings = lab.home.home().join(".claude.json");
+    let mut known: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    known["customApiKeyResponses"] = json!({"approved": [], "rejected": []});
+    fs::write(&settings, known.to_string()).unwrap();
+    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    assert_eq!(done["panes"][0]["outcome"], "unverified", "{done}");
+    assert!(done["panes"][0]["reason"].as_str().unwrap().contains("asks its user"), "{done}");
+    assert!(
+        lab.screen("work:0.0").contains("Do you want to use this API key?"),
+        "{}",
+        lab.screen("work:0.0")
+    );
+    // Asked again, nobody starts a second agent.
+    let again = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    assert_eq!(again["restored"], 0, "{again}");
+    assert!(
+        lab.screen("work:0.0").contains("Do you want to use this API key?"),
+        "{}",
+        lab.screen("work:0.0")
+    );
 }
 
 /// Nobody else starts whose end could give memory back, so it waits a while; then it is offered.
