@@ -15,7 +15,7 @@ use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
 
 use crate::foreign::is_foreign;
 use crate::note::{mark, note};
-use crate::world::{Life, World, place, socket_of};
+use crate::world::{Life, World, place, server_of, socket_of};
 
 /// Where a live agent's run is, by what proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,10 @@ pub fn binding(run: &Run, world: &World) -> Binding {
     };
     let Some(tty) = &process.tty else { return refused("it has no terminal") };
     match world.pane_of_tty(tty) {
+        // The number of a terminal is given to the next one as soon as its server is gone, and the agent may still be there.
+        Some((_, pane)) if world.is_younger(pane.pid, run.proc_start) => {
+            refused(&format!("its terminal {tty} is a younger one's by now"))
+        }
         Some((server, pane)) => Binding::Here(place(server, pane), Grade::Proven),
         None if !world.servers_known() => likely(run, world),
         None => refused(&format!("its terminal is {tty}")),
@@ -60,9 +64,10 @@ fn likely(run: &Run, world: &World) -> Binding {
     let (Some(socket), Some(pane)) = (socket, run.env.get("TMUX_PANE")) else {
         return Binding::Nowhere { refused: None };
     };
-    let server = world.alive_servers().find(|server| server.socket == socket);
+    let life = run.env.get("TMUX").and_then(|tmux| server_of(tmux));
+    let server = world.alive_servers().find(|server| server.socket == socket && Some(server.id.pid) == life);
     match server.and_then(|server| Some((server, server.pane(pane)?))) {
-        // The same id and the same terminal on the same server: it cannot have been another pane.
+        // The same id and the same terminal in the same life of the server: it cannot have been another pane.
         Some((server, pane)) if run.tty.as_deref() == Some(&pane.tty) => {
             Binding::Here(place(server, pane), Grade::Likely)
         }

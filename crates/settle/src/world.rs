@@ -178,6 +178,11 @@ impl World {
         false
     }
 
+    /// Whether a process is younger than one that started then.
+    pub fn is_younger(&self, pid: u32, than: u64) -> bool {
+        self.processes.as_ref().and_then(|table| table.get(&pid)).is_some_and(|process| process.start > than)
+    }
+
     /// The pane of this terminal, on whatever server has it.
     pub fn pane_of_tty(&self, tty: &str) -> Option<(&Server, &Pane)> {
         self.alive_servers().find_map(|server| Some((server, server.pane_of_tty(tty)?)))
@@ -229,6 +234,11 @@ pub fn socket_of(tmux: &str) -> Option<PathBuf> {
     let mut parts = tmux.rsplitn(3, ',');
     let (_, _, socket) = (parts.next()?, parts.next()?, parts.next()?);
     Path::new(socket).is_absolute().then(|| PathBuf::from(socket))
+}
+
+/// The server's process in a `TMUX` variable.
+pub(crate) fn server_of(tmux: &str) -> Option<u32> {
+    tmux.rsplitn(3, ',').nth(1)?.parse().ok()
 }
 
 /// A path without links, or as it is where nothing stands.

@@ -29,6 +29,12 @@ fn a_pane_is_proven_by_the_terminal_alone() {
     // Dead already: only what agrees in pane and terminal is remembered, and never as proven.
     check(run(5, 0), &two(&[]), "likely %0");
     check(run(5, 1), &two(&[]), "unknown");
+    // Another life of the server, with a pane of the same number on a terminal of the same number.
+    let Listing::Alive(mut other) = server(&[0]) else { panic!("no server") };
+    other.id.pid = 2;
+    check(run(5, 0), &world(&[], Listing::Alive(other.clone())), "unknown");
+    other.panes[0].pid = 9;
+    check(run(5, 0), &world(&[(5, 0), (9, 0)], Listing::Alive(other)), "nowhere, refused: true");
     check(run(5, 0), &world(&[(5, 0)], unknown()), "unknown");
     check(run(5, 0), &world(&[], Listing::Gone), "unknown");
 }
