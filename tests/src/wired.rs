@@ -39,6 +39,13 @@ impl Lab {
         process::run(&mut command, PATIENCE)
     }
 
+    /// The program in this lab's environment, as from a shell beside the agents.
+    pub fn rekindle(&self, words: &[&str]) -> Result<Finished> {
+        let mut command = self.home.rekindle_command(words);
+        command.env_clear().envs(self.env());
+        process::run(&mut command, PATIENCE)
+    }
+
     /// Starts the server with a shell in one pane, `work:0.0`; the rest of the environment is this lab's.
     pub fn shell(&self) -> Result<()> {
         self.tmux(&[

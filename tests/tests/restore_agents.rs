@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::{Finished, run, wait_until};
+use lab::process::{run, wait_until};
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -33,20 +33,14 @@ fn crash(lab: &Lab, sessions: &[&String]) {
     assert!(wait_until(PATIENCE, all));
 }
 
-fn rekindle(lab: &Lab, words: &[&str]) -> Finished {
-    let mut command = lab.home.rekindle_command(words);
-    command.env_clear().envs(lab.env());
-    run(&mut command, PATIENCE).unwrap()
-}
-
 fn restore(lab: &Lab, more: &[&str]) -> Value {
-    let done = rekindle(lab, &[&["restore", "--yes", "--json"], more].concat());
+    let done = lab.rekindle(&[&["restore", "--yes", "--json"], more].concat()).unwrap();
     assert!(!done.stdout.is_empty(), "{}", done.words());
     serde_json::from_str(&done.stdout).unwrap()
 }
 
 fn undo(lab: &Lab, more: &[&str]) -> Value {
-    let done = rekindle(lab, &[&["undo", "--json"], more].concat());
+    let done = lab.rekindle(&[&["undo", "--json"], more].concat()).unwrap();
     assert!(done.success(), "{}", done.words());
     serde_json::from_str(&done.stdout).unwrap()
 }
@@ -54,7 +48,7 @@ fn undo(lab: &Lab, more: &[&str]) -> Value {
 /// What would be done in the first pane, where this is configured.
 fn planned_where(lab: &Lab, claude: &str) -> Value {
     lab.home.configure(&format!("[claude]\n{claude}\n")).unwrap();
-    let done = rekindle(lab, &["restore", "--dry-run", "--json"]);
+    let done = lab.rekindle(&["restore", "--dry-run", "--json"]).unwrap();
     lab.home.configure("").unwrap();
     let planned: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()));
     planned["panes"].as_array().unwrap().iter().find(|pane| pane["pane"] == "work:0.0").unwrap().clone()
@@ -107,7 +101,7 @@ fn two_crashes_in_a_row_lose_nobody() {
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-02 please'").unwrap();
     let three = lab.idle_at("work:0.0", "ask-02").unwrap()["sessionId"].as_str().unwrap().to_owned();
-    let ticked = rekindle(&lab, &["tick", "--json"]);
+    let ticked = lab.rekindle(&["tick", "--json"]).unwrap();
     assert!(ticked.success(), "{}", ticked.words());
     crash(&lab, &[&one, &two, &three]);
     let done = restore(&lab, &[]);
@@ -143,7 +137,7 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     let done = restore(&lab, &[]);
     assert_eq!(done["restored"], 2, "{done}");
     assert_eq!(lab.pane("work:0.0", "#{@rekindle_restored}").unwrap(), "resumed");
-    let explained = rekindle(&lab, &["explain", "work:0.0"]);
+    let explained = lab.rekindle(&["explain", "work:0.0"]).unwrap();
     assert!(explained.stdout.contains("SessionStart with the mark of this launch"), "{}", explained.words());
     assert!(explained.stdout.contains("by manual: resume: its transcript is whole"), "{}", explained.words());
     assert!(explained.stdout.contains("nobody is in it"), "what was weighed: {}", explained.words());
@@ -175,13 +169,13 @@ fn an_interrupted_restore_can_be_taken_back() {
     lab.another_shell().unwrap();
     lab.signal(&lab.record(&one).unwrap(), Signal::KILL).unwrap();
     lab.settle_until(&one, "crashed", |record| record["status"] == "crashed").unwrap();
-    let before = rekindle(&lab, &["recover", &one]);
+    let before = lab.rekindle(&["recover", &one]).unwrap();
     assert!(before.success(), "{}", before.words());
     lab.home.rekindle_json(&["save"]).unwrap();
     crash(&lab, &[&one, &two]);
     interrupt(&lab, &[&one, &two]);
 
-    let told = rekindle(&lab, &["undo", "--dry-run"]);
+    let told = lab.rekindle(&["undo", "--dry-run"]).unwrap();
     assert!(told.stdout.contains("which was interrupted, would be taken back"), "{}", told.words());
     let undone = undo(&lab, &[]);
     assert_eq!(undone["interrupted"], true, "{undone}");
@@ -218,7 +212,7 @@ fn a_shell_comes_back_in_its_directory() {
     let session = record["sessionId"].as_str().unwrap();
     lab.signal(&record, Signal::KILL).unwrap();
     lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
-    let done = rekindle(&lab, &["recover", session]);
+    let done = lab.rekindle(&["recover", session]).unwrap();
     assert!(done.success(), "{}", done.words());
 
     let mut elsewhere = lab.home.rekindle_command(&["undo", "--json"]);
@@ -270,7 +264,7 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
     let id = |record: &Value| record["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save"]).unwrap();
     crash(&lab, &[&id(&one), &id(&two)]);
-    assert!(rekindle(&lab, &["vault", "sync"]).success());
+    assert!(lab.rekindle(&["vault", "sync"]).unwrap().success());
     fs::remove_file(one["transcriptPath"].as_str().unwrap()).unwrap();
     let planned = |fallback: &str| planned_where(&lab, &format!("resume_fallback = \"{fallback}\""));
     for (fallback, act, same) in [

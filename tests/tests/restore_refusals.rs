@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use lab::Lab;
 use lab::agent::{Agent, VERSIONS};
-use lab::process::{Finished, run, wait_until};
+use lab::process::{Finished, wait_until};
 use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
@@ -24,12 +24,6 @@ fn install(lab: &Lab, version: &str) {
     let link = lab.home.bin().join("claude");
     let _ = fs::remove_file(&link);
     symlink(program(version), link).unwrap();
-}
-
-fn rekindle(lab: &Lab, words: &[&str]) -> Finished {
-    let mut command = lab.home.rekindle_command(words);
-    command.env_clear().envs(lab.env());
-    run(&mut command, PATIENCE).unwrap()
 }
 
 fn json_of(done: &Finished) -> Value {
@@ -53,7 +47,7 @@ fn crashed() -> (Lab, String) {
 
 /// What would be done with the only agent, and why.
 fn planned(lab: &Lab) -> (String, String) {
-    let planned = json_of(&rekindle(lab, &["restore", "--dry-run", "--json"]));
+    let planned = json_of(&lab.rekindle(&["restore", "--dry-run", "--json"]).unwrap());
     let pane = &planned["panes"][0];
     (pane["act"].as_str().unwrap().to_owned(), pane["reason"].as_str().unwrap().to_owned())
 }
@@ -81,7 +75,7 @@ fn flags_trust_owners_and_quota_are_gates() {
     }
     fs::write(&settings, wary.to_string()).unwrap();
     is_planned(&lab, "refuse", "trust");
-    let explained = json_of(&rekindle(&lab, &["explain", &session, "--json"]));
+    let explained = json_of(&lab.rekindle(&["explain", &session, "--json"]).unwrap());
     assert_eq!(
         explained["restore"]["would"], "refused",
         "as the restore itself says: {}",
@@ -116,7 +110,7 @@ fn flags_trust_owners_and_quota_are_gates() {
     quota(100);
     is_planned(&lab, "offer", "quota");
     // Not worked around: the pane is made, says why, and no agent runs in it.
-    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
     let shows = || lab.screen("work:0.0");
     assert!(wait_until(PATIENCE, || shows().contains("quota")), "{}", shows());
@@ -129,11 +123,11 @@ fn flags_trust_owners_and_quota_are_gates() {
     // Nobody has to be told what happened.
     lab.home.configure("[restore]\nnote_on_resume = false\n").unwrap();
     is_planned(&lab, "resume", "");
-    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "resumed", "{done}");
     let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("ask-00") && !sent.contains("RESTORATION CONTEXT"), "{sent}");
-    let last = json_of(&rekindle(&lab, &["restore", "--last", "--json"]));
+    let last = json_of(&lab.rekindle(&["restore", "--last", "--json"]).unwrap());
     assert_eq!((&last["restored"], &last["total"]), (&json!(1), &json!(1)), "{last}");
 }
 
@@ -145,7 +139,7 @@ fn without_hooks_the_registry_is_the_proof() {
     let mut silent: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
     silent["disableAllHooks"] = json!(true);
     fs::write(&settings, silent.to_string()).unwrap();
-    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "resumed", "{done}");
     assert!(done["panes"][0]["reason"].as_str().unwrap().contains("registry"), "{done}");
     assert_eq!(lab.pane("work:0.0", "#{@rekindle_id}").unwrap(), session);
@@ -160,7 +154,7 @@ fn a_question_to_the_user_is_left_to_the_user() {
     let mut known: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
     known["customApiKeyResponses"] = json!({"approved": [], "rejected": []});
     fs::write(&settings, known.to_string()).unwrap();
-    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "unverified", "{done}");
     assert!(done["panes"][0]["reason"].as_str().unwrap().contains("asks its user"), "{done}");
     assert!(
@@ -169,7 +163,7 @@ fn a_question_to_the_user_is_left_to_the_user() {
         lab.screen("work:0.0")
     );
     // Asked again, nobody starts a second agent.
-    let again = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let again = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(again["restored"], 0, "{again}");
     assert!(
         lab.screen("work:0.0").contains("Do you want to use this API key?"),
@@ -183,7 +177,7 @@ fn a_question_to_the_user_is_left_to_the_user() {
 fn without_memory_an_agent_waits_and_is_offered() {
     let (lab, session) = crashed();
     lab.home.configure("[restore]\nmin_free_memory = \"900000GiB\"\n").unwrap();
-    let done = json_of(&rekindle(&lab, &["restore", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
     let why = done["panes"][0]["reason"].as_str().unwrap();
     assert!(why.contains("restore.min_free_memory"), "{why}");
@@ -209,7 +203,7 @@ fn what_its_user_ended_stays_ended() {
     lab.settle_until(&session, "ended", |record| record["status"] == "ended_cleanly").unwrap();
     lab.tmux(&["kill-server"]).unwrap();
     assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
-    let done = json_of(&rekindle(&lab, &["restore", "before", "--yes", "--json"]));
+    let done = json_of(&lab.rekindle(&["restore", "before", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "shell", "{done}");
     assert_eq!(done["total"], 0, "{done}");
     let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();

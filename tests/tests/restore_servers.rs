@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::{Finished, run, wait_until};
+use lab::process::wait_until;
 use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
@@ -18,14 +18,8 @@ fn saved() -> Lab {
     lab
 }
 
-fn rekindle(lab: &Lab, words: &[&str]) -> Finished {
-    let mut command = lab.home.rekindle_command(words);
-    command.env_clear().envs(lab.env());
-    run(&mut command, PATIENCE).unwrap()
-}
-
 fn restore(lab: &Lab, more: &[&str]) -> Value {
-    let done = rekindle(lab, &[&["restore", "--yes", "--json"], more].concat());
+    let done = lab.rekindle(&[&["restore", "--yes", "--json"], more].concat()).unwrap();
     serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()))
 }
 
@@ -62,7 +56,7 @@ fn one_server_that_fails_keeps_no_other_from_coming_back() {
     let file = lab.home.root().join("save.json");
     let saved = lab.home.rekindle_json(&["saves"]).unwrap();
     let id = saved["saves"][0]["save"].as_str().unwrap().to_owned();
-    assert!(rekindle(&lab, &["saves", "export", &id, file.to_str().unwrap()]).success());
+    assert!(lab.rekindle(&["saves", "export", &id, file.to_str().unwrap()]).unwrap().success());
     let mut whole: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let mut other = whole["servers"][0].clone();
     other["tmux"]["socket"] = json!(lab.home.root().join("no/such/folder/socket"));
@@ -73,7 +67,7 @@ fn one_server_that_fails_keeps_no_other_from_coming_back() {
     }
     fs::write(&file, whole.to_string()).unwrap();
     let words = ["saves", "import", file.to_str().unwrap(), "--name", "two"];
-    let imported = rekindle(&lab, &words);
+    let imported = lab.rekindle(&words).unwrap();
     assert!(imported.success(), "{}", imported.words());
     end_server(&lab);
     let done = restore(&lab, &["two"]);
