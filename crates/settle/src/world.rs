@@ -238,7 +238,7 @@ pub fn socket_of(tmux: &str) -> Option<PathBuf> {
 
 /// The server's process in a `TMUX` variable.
 pub(crate) fn server_of(tmux: &str) -> Option<u32> {
-    tmux.rsplitn(3, ',').nth(1)?.parse().ok()
+    tmux.rsplit(',').nth(1)?.parse().ok()
 }
 
 /// A path without links, or as it is where nothing stands.
