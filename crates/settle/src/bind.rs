@@ -1,7 +1,7 @@
 //! Which pane an agent lives in, and who owns a pane.
 //!
-//! **A binding is proven by the terminal**: the agent's controlling terminal is the pane's, and no other agent stands above
-//! it. `TMUX_PANE` alone is inherited by strangers (measured), as is the pane in the agent's own registry.
+//! **A binding is proven by the terminal**: the agent's controlling terminal is the pane's, the pane is not younger than the
+//! agent, and no other agent stands above it. `TMUX_PANE` alone is inherited by strangers (measured), as is the pane in the agent's own registry.
 
 #[cfg(test)]
 mod tests;
