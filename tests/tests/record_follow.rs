@@ -31,11 +31,13 @@ fn lives_here(lab: &Lab, session: &str) {
 fn exit(lab: &Lab, session: &str) -> Value {
     lab.type_line(PANE, "/exit").unwrap();
     let ended = || lab.record(session).is_some_and(|record| record["reason"] == "prompt_input_exit");
-    // While a resumed conversation is still being drawn, the first Enter may get lost.
+    // While a resumed conversation is still being drawn, the first Enter may get lost, or all that was typed.
     let gone = (0..20).any(|_| {
         let gone = wait_until(Duration::from_secs(4), ended);
-        if !gone {
+        if !gone && lab.screen(PANE).contains("/exit") {
             lab.tmux(&["send-keys", "-t", PANE, "Enter"]).unwrap();
+        } else if !gone {
+            lab.type_line(PANE, "/exit").unwrap();
         }
         gone
     });
