@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,16 @@ impl Lab {
         let mut command = self.home.rekindle_command(words);
         command.env_clear().envs(self.env());
         process::run(&mut command, PATIENCE)
+    }
+
+    /// Ends the server with everything in it, and waits until these conversations are known to have crashed.
+    pub fn crash(&self, sessions: &[&str]) -> Result<()> {
+        self.tmux(&["kill-server"])?;
+        let crashed =
+            |session: &&str| self.record(session).is_some_and(|record| record["status"] == "crashed");
+        let all = || self.home.rekindle(&["settle"]).is_ok() && sessions.iter().all(crashed);
+        ensure!(wait_until(PATIENCE, all), "not all crashed: {:?}", self.short_records());
+        Ok(())
     }
 
     /// Starts the server with a shell in one pane, `work:0.0`; the rest of the environment is this lab's.

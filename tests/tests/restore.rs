@@ -34,10 +34,7 @@ fn after_a_crash(version: &str) {
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
     assert_eq!(saved["counts"]["agents"], 2, "{saved}");
 
-    lab.tmux(&["kill-server"]).unwrap();
-    let crashed = |session: &str| lab.record(session).is_some_and(|record| record["status"] == "crashed");
-    let both = || lab.home.rekindle(&["settle"]).is_ok() && crashed(&one) && crashed(&two);
-    assert!(wait_until(PATIENCE, both));
+    lab.crash(&[&one, &two]).unwrap();
 
     let planned = lab.home.rekindle_json(&["restore", "--dry-run"]).unwrap();
     let acts: Vec<&Value> = planned["panes"].as_array().unwrap().iter().map(|pane| &pane["act"]).collect();

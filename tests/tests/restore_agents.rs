@@ -26,13 +26,6 @@ fn two_agents() -> (Lab, String, String) {
     (lab, one, two)
 }
 
-fn crash(lab: &Lab, sessions: &[&String]) {
-    lab.tmux(&["kill-server"]).unwrap();
-    let crashed = |session: &&String| lab.record(session).is_some_and(|record| record["status"] == "crashed");
-    let all = || lab.home.rekindle(&["settle"]).is_ok() && sessions.iter().all(crashed);
-    assert!(wait_until(PATIENCE, all));
-}
-
 fn restore(lab: &Lab, more: &[&str]) -> Value {
     let done = lab.rekindle(&[&["restore", "--yes", "--json"], more].concat()).unwrap();
     assert!(!done.stdout.is_empty(), "{}", done.words());
@@ -78,7 +71,7 @@ fn interrupt(lab: &Lab, sessions: &[&String]) {
 #[test]
 fn an_interrupted_restore_is_completed() {
     let (lab, one, two) = two_agents();
-    crash(&lab, &[&one, &two]);
+    lab.crash(&[&one, &two]).unwrap();
     interrupt(&lab, &[&one, &two]);
     // A save in between forgets nobody.
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
@@ -97,13 +90,13 @@ fn an_interrupted_restore_is_completed() {
 #[test]
 fn two_crashes_in_a_row_lose_nobody() {
     let (lab, one, two) = two_agents();
-    crash(&lab, &[&one, &two]);
+    lab.crash(&[&one, &two]).unwrap();
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-02 please'").unwrap();
     let three = lab.idle_at("work:0.0", "ask-02").unwrap()["sessionId"].as_str().unwrap().to_owned();
     let ticked = lab.rekindle(&["tick", "--json"]).unwrap();
     assert!(ticked.success(), "{}", ticked.words());
-    crash(&lab, &[&one, &two, &three]);
+    lab.crash(&[&one, &two, &three]).unwrap();
     let done = restore(&lab, &[]);
     assert_eq!((&done["restored"], &done["total"]), (&json!(3), &json!(3)), "{done}");
     let listed = lab.tmux(&["list-panes", "-a", "-F", "#{session_name}:#{window_index} #{@rekindle_id}"]);
@@ -133,7 +126,7 @@ fn two_crashes_in_a_row_lose_nobody() {
 #[test]
 fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     let (lab, one, two) = two_agents();
-    crash(&lab, &[&one, &two]);
+    lab.crash(&[&one, &two]).unwrap();
     let done = restore(&lab, &[]);
     assert_eq!(done["restored"], 2, "{done}");
     assert_eq!(lab.pane("work:0.0", "#{@rekindle_restored}").unwrap(), "resumed");
@@ -172,7 +165,7 @@ fn an_interrupted_restore_can_be_taken_back() {
     let before = lab.rekindle(&["recover", &one]).unwrap();
     assert!(before.success(), "{}", before.words());
     lab.home.rekindle_json(&["save"]).unwrap();
-    crash(&lab, &[&one, &two]);
+    lab.crash(&[&one, &two]).unwrap();
     interrupt(&lab, &[&one, &two]);
 
     let told = lab.rekindle(&["undo", "--dry-run"]).unwrap();
@@ -228,7 +221,7 @@ fn a_shell_comes_back_in_its_directory() {
 #[test]
 fn a_lazy_pane_waits_for_its_user() {
     let (lab, one, two) = two_agents();
-    crash(&lab, &[&one, &two]);
+    lab.crash(&[&one, &two]).unwrap();
     let never = "auto_resume_on_restore = false";
     assert_eq!(planned_where(&lab, never)["act"], "offer");
     assert_eq!(planned_where(&lab, "auto_resume_on_restore = true")["act"], "resume");
@@ -263,7 +256,7 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
     let two = lab.idle_at("work:1.0", "ask-01").unwrap();
     let id = |record: &Value| record["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save"]).unwrap();
-    crash(&lab, &[&id(&one), &id(&two)]);
+    lab.crash(&[&id(&one), &id(&two)]).unwrap();
     assert!(lab.rekindle(&["vault", "sync"]).unwrap().success());
     fs::remove_file(one["transcriptPath"].as_str().unwrap()).unwrap();
     let planned = |fallback: &str| planned_where(&lab, &format!("resume_fallback = \"{fallback}\""));

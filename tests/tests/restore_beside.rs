@@ -34,11 +34,7 @@ fn an_agent_that_was_started_in_its_place_goes_only_while_it_knows_nothing() {
     let one = id(lab.idle_at("work:1.0", "ask-00").unwrap());
     let two = id(lab.idle_at("work:2.0", "ask-01").unwrap());
     lab.home.rekindle_json(&["save"]).unwrap();
-    lab.tmux(&["kill-server"]).unwrap();
-    let crashed = |session: &str| lab.record(session).is_some_and(|record| record["status"] == "crashed");
-    assert!(wait_until(PATIENCE, || {
-        lab.home.rekindle(&["settle"]).is_ok() && crashed(&one) && crashed(&two)
-    }));
+    lab.crash(&[&one, &two]).unwrap();
 
     lab.shell().unwrap();
     lab.window("exec claude").unwrap();
@@ -83,11 +79,7 @@ fn a_conversation_that_is_live_elsewhere_is_refused() {
     let record = lab.idle_at("work:1.0", "ask-00").unwrap();
     let session = record["sessionId"].as_str().unwrap();
     lab.home.rekindle_json(&["save"]).unwrap();
-    lab.tmux(&["kill-server"]).unwrap();
-    assert!(wait_until(PATIENCE, || {
-        lab.home.rekindle(&["settle"]).is_ok()
-            && lab.record(session).is_some_and(|record| record["status"] == "crashed")
-    }));
+    lab.crash(&[session]).unwrap();
     let other = |words: &[&str]| {
         let mut command = lab.home.command("tmux");
         command.env_clear().envs(lab.env()).args(["-u", "-L", "other", "-f", "/dev/null"]).args(words);
@@ -119,9 +111,7 @@ fn a_pane_that_moved_is_found_by_its_directory() {
     lab.type_line("work:1.0", "claude 'ask-00 please'").unwrap();
     let session = lab.idle_at("work:1.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save"]).unwrap();
-    lab.tmux(&["kill-server"]).unwrap();
-    let crashed = || lab.record(&session).is_some_and(|record| record["status"] == "crashed");
-    assert!(wait_until(PATIENCE, || lab.home.rekindle(&["settle"]).is_ok() && crashed()));
+    lab.crash(&[&session]).unwrap();
     lab.shell().unwrap();
     lab.another_shell().unwrap();
     lab.window(&shell).unwrap();

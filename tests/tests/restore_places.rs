@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
@@ -135,20 +134,6 @@ fn three_triggers_at_once_restore_once() {
         }
     });
     assert_eq!(shape(&lab), before);
-}
-
-/// `/tmp` may be empty then, and tmux makes the folder of a socket only where nobody names the socket.
-#[test]
-fn after_a_reboot_not_even_the_folder_of_sockets_is_there() {
-    let lab = new();
-    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
-    save(&lab);
-    kill_server(&lab);
-    let folder = lab.home.tmux().socket().parent().unwrap();
-    fs::remove_dir_all(folder).unwrap();
-    restore(&lab, &[]);
-    assert_eq!(tmux(&lab, &["list-sessions", "-F", "#{session_name}"]), "work\n");
-    assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 /// F-others-6

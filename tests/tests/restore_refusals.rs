@@ -39,9 +39,7 @@ fn crashed() -> (Lab, String) {
     lab.type_line("work:0.0", "claude --effort low 'ask-00 please'").unwrap();
     let session = lab.idle_at("work:0.0", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
     lab.home.rekindle_json(&["save"]).unwrap();
-    lab.tmux(&["kill-server"]).unwrap();
-    let crashed = || lab.record(&session).is_some_and(|record| record["status"] == "crashed");
-    assert!(wait_until(PATIENCE, || lab.home.rekindle(&["settle"]).is_ok() && crashed()));
+    lab.crash(&[&session]).unwrap();
     (lab, session)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: text comes out. **`#(command)` in a name or path runs** (measured), so every `#` is doubled before tmux sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::own_options::is_name;
 use crate::quoting::{quote, text, unescaped};
@@ -25,6 +25,14 @@ pub struct SessionPlan {
     pub shown: Option<u32>,
     /// The window it showed before.
     pub last: Option<u32>,
+}
+
+impl SessionPlan {
+    /// The numbers of its windows, its own and those of others.
+    pub fn numbers(&self) -> BTreeSet<u32> {
+        let own = self.windows.iter().map(|window| window.index);
+        own.chain(self.links.iter().map(|link| link.index)).collect()
+    }
 }
 
 /// A window of another session that a session shows too.

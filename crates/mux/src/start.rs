@@ -1,8 +1,5 @@
 //! Acting on a server: a file of commands, panes found by their mark, programs as panes' own command.
 
-use std::fs::DirBuilder;
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +10,7 @@ use crate::deadline::{Ran, run_with};
 use crate::focus::LAZY;
 use crate::list::tmux;
 use crate::quoting::{quote, text};
+use crate::sockets::make_room;
 
 /// tmux refused, or did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -82,26 +80,6 @@ fn send_starting(
             answer => return answer,
         }
     }
-}
-
-/// Makes the folder in which tmux keeps the sockets of this user. A boot may have cleared it, and tmux makes it only for
-/// sockets that it is told by name, not by path (measured on 3.3a).
-fn make_room(socket: &Path) -> Result<(), String> {
-    let user = rustix::process::geteuid().as_raw();
-    let Some(folder) = socket.parent().filter(|folder| folder.ends_with(format!("tmux-{user}"))) else {
-        return Ok(());
-    };
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(told(error)),
-        _ => {}
-    }
-    // As tmux itself is about the folder: who could write here could be the server.
-    let meta = folder.symlink_metadata().map_err(told)?;
-    if meta.is_dir() && meta.uid() == user && meta.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    Err(format!("{} is not a folder of this user alone", folder.display()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a poll interval: nothing tells when a socket is free")]

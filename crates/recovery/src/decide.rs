@@ -4,6 +4,7 @@
 //! history; resuming a stranger's hands over its authority.
 
 use agents::SessionId;
+use agents::claude::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
 use state::config::{AutoResume, ResumeFallback};
@@ -61,6 +62,32 @@ pub enum OwnerFact {
         /// Why not.
         why: String,
     },
+}
+
+impl OwnerFact {
+    /// Why nobody may be started, where that is so.
+    pub(crate) fn objection(&self) -> Option<String> {
+        match self {
+            OwnerFact::Nobody | OwnerFact::Here => None,
+            OwnerFact::Elsewhere { whom } => {
+                Some(format!("{whom} is in it: two agents would write one conversation"))
+            }
+            OwnerFact::Unknown { why } => Some(format!("it cannot be told whether an agent is in it: {why}")),
+        }
+    }
+}
+
+impl From<Owner> for OwnerFact {
+    fn from(owner: Owner) -> OwnerFact {
+        match owner {
+            Owner::Nobody => OwnerFact::Nobody,
+            Owner::Process(holder) => {
+                let pane = holder.pane.map(|pane| format!(" in {pane}")).unwrap_or_default();
+                OwnerFact::Elsewhere { whom: format!("process {}{pane}", holder.pid) }
+            }
+            Owner::Unknown { why } => OwnerFact::Unknown { why },
+        }
+    }
 }
 
 /// What can be resumed of a conversation.
@@ -213,21 +240,11 @@ pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> De
 
 /// What stands before any start, in the order in which a person would ask.
 fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
-    match &remembered.owner {
-        OwnerFact::Here => return Some(decision(Act::Nothing, "its agent is there")),
-        OwnerFact::Elsewhere { whom } => {
-            return Some(decision(
-                Act::Refuse,
-                format!("{whom} is in it: two agents would write one conversation"),
-            ));
-        }
-        OwnerFact::Unknown { why } => {
-            return Some(decision(
-                Act::Refuse,
-                format!("it cannot be told whether an agent is in it: {why}"),
-            ));
-        }
-        OwnerFact::Nobody => {}
+    if remembered.owner == OwnerFact::Here {
+        return Some(decision(Act::Nothing, "its agent is there"));
+    }
+    if let Some(why) = remembered.owner.objection() {
+        return Some(decision(Act::Refuse, why));
     }
     if remembered.status == Status::EndedCleanly && !remembered.persistent {
         let how = match remembered.reason.as_deref() {

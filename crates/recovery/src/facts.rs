@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
 use agents::claude::versions::of_program;
-use agents::claude::{Owner, Owners, is_trusted, slug};
+use agents::claude::{Owners, is_trusted, slug};
 use doctor::{Clinic, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
@@ -17,7 +17,7 @@ use state::record::{Grade, SessionRecord};
 use state::spool;
 use transcript::{Buffer, Status as Scanned};
 
-use crate::decide::{Act, OwnerFact, Remembered, TranscriptFact, ladder};
+use crate::decide::{Act, Remembered, TranscriptFact, ladder};
 use crate::gates::quota;
 
 /// Where facts come from: one look at everything, for all panes.
@@ -93,7 +93,7 @@ impl<'a> Ground<'a> {
             reason: record.and_then(|record| record.reason.clone()),
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
-            owner: self.owner(session, path.as_deref()),
+            owner: self.owners.of(session, path.as_deref().unwrap_or(Path::new("/nonexistent"))).into(),
             transcript,
             places_agree,
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
@@ -146,17 +146,6 @@ impl<'a> Ground<'a> {
             Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
         };
         (Some(file.path.clone()), fact)
-    }
-
-    fn owner(&self, session: &SessionId, path: Option<&Path>) -> OwnerFact {
-        match self.owners.of(session, path.unwrap_or(Path::new("/nonexistent"))) {
-            Owner::Nobody => OwnerFact::Nobody,
-            Owner::Process(holder) => {
-                let pane = holder.pane.map(|pane| format!(" in {pane}")).unwrap_or_default();
-                OwnerFact::Elsewhere { whom: format!("process {}{pane}", holder.pid) }
-            }
-            Owner::Unknown { why } => OwnerFact::Unknown { why },
-        }
     }
 
     fn argv(

@@ -163,11 +163,7 @@ impl Plan {
     fn numbers(&self, socket: &Path, session: &str) -> BTreeSet<u32> {
         let servers = self.servers.iter().filter(|server| server.socket == socket);
         let sessions = servers.flat_map(|server| &server.sessions).filter(|known| known.name == session);
-        let numbers = |session: &SessionPlan| {
-            let windows = session.windows.iter().map(|window| window.index);
-            windows.chain(session.links.iter().map(|link| link.index)).collect::<Vec<_>>()
-        };
-        sessions.flat_map(numbers).collect()
+        sessions.flat_map(SessionPlan::numbers).collect()
     }
 
     /// Does what another plan does, too: what is made on one server is made together.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
+use agents::claude::process::is_gone;
 use state::record::SessionRecord;
 
 /// At the first Stop the transcript was missing or nearly empty in half of all runs, and complete a second later
@@ -41,13 +42,6 @@ pub fn wait_for_rest(records: &BTreeMap<SessionId, SessionRecord>, sessions: &BT
             return;
         }
     }
-}
-
-/// Whether nothing runs under this id. Within so short a time it is not given to another process.
-fn is_gone(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    // Dead, only not yet waited for.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 #[expect(

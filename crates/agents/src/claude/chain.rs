@@ -4,11 +4,11 @@
 //! the hook runs, for a moment later some of it is gone; what it means is judged by whoever reads the event.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+use super::process::{Stat, cmdline};
 
 /// One process of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,31 +59,18 @@ pub fn chain(arguments: Arguments) -> Vec<Link> {
 }
 
 fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
-    let folder = Path::new("/proc").join(process);
-    let mut buffer = [0; 1024];
-    let length = File::open(folder.join("stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
-    let stat = &buffer[..length];
-    // The name in parentheses may hold anything, so fields are counted from the last one.
-    let (open, close) =
-        (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
-    let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
-    let comm = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
-    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace().skip(1);
-    let above = fields.next()?.parse().ok()?;
-    let tty = fields.nth(2)?.parse::<i64>().ok().and_then(|tty| u32::try_from(tty).ok()).unwrap_or_default();
-    let start = fields.nth(14)?.parse().ok()?;
+    let Stat { pid, comm, start_ticks, parent, tty, .. } = Stat::read(process)?;
     let (argv, cut) = match arguments {
         Arguments::Skip => (Vec::new(), false),
-        Arguments::Read => argv(&folder),
+        Arguments::Read => argv(process),
     };
     // Of others only what runs: their arguments are nobody's business, and may hold keys.
     let argv = if is_agent(&argv) { argv } else { argv.into_iter().take(1).collect() };
-    Some((Link { pid, start, tty, comm, argv, cut }, above))
+    Some((Link { pid, start: start_ticks, tty, comm, argv, cut }, parent))
 }
 
-fn argv(folder: &Path) -> (Vec<String>, bool) {
-    let mut cmdline = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+fn argv(process: &str) -> (Vec<String>, bool) {
+    let mut cmdline = cmdline(process);
     let cut = cmdline.len() > LONGEST_ARGUMENTS;
     cmdline.truncate(LONGEST_ARGUMENTS);
     let arguments = cmdline.strip_suffix(b"\0").unwrap_or(&cmdline).split(|byte| *byte == 0);

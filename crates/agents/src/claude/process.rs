@@ -109,40 +109,56 @@ impl Processes {
 }
 
 /// What the kernel says of a process in one line.
-struct Stat {
-    start_ticks: u64,
-    parent: u32,
-    tty: u32,
+pub(crate) struct Stat {
+    pub(crate) pid: u32,
+    pub(crate) comm: String,
+    pub(crate) start_ticks: u64,
+    pub(crate) parent: u32,
+    pub(crate) tty: u32,
     of_kernel: bool,
+    /// Whether it runs nothing more: dead and not yet waited for, or on its way there.
+    ended: bool,
 }
 
 impl Stat {
-    /// Nothing for one that runs nothing more.
+    /// Of a process, by its id or `self`.
+    pub(crate) fn read(process: &str) -> Option<Stat> {
+        Stat::of(&read_small(&Path::new(PROC).join(process).join("stat"))?)
+    }
+
     fn of(stat: &[u8]) -> Option<Stat> {
         // The name in parentheses may hold anything, so fields are counted from the last one.
-        let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let fields: Vec<&[u8]> = stat.get(after..)?.trim_ascii().split(|byte| *byte == b' ').collect();
-        if matches!(fields.first()?, [b'Z' | b'X']) {
-            return None; // dead, only not yet waited for
-        }
-        let start_ticks: u64 = std::str::from_utf8(fields.get(19)?).ok()?.parse().ok()?;
-        let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse::<u32>().ok();
-        let (parent, tty) = (number(1).unwrap_or_default(), number(4).unwrap_or_default());
+        let (open, close) =
+            (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
+        let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
+        let comm = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+        let fields: Vec<&str> =
+            std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u32>().ok();
         let (flags, pending) = (number(6).unwrap_or_default(), number(28).unwrap_or_default());
-        if flags & EXITING != 0 || pending & KILLED != 0 {
-            return None;
-        }
-        Some(Stat { start_ticks, parent, tty, of_kernel: flags & KERNEL_THREAD != 0 })
+        Some(Stat {
+            pid,
+            comm,
+            start_ticks: fields.get(19)?.parse().ok()?,
+            parent: number(1)?,
+            tty: number(4).unwrap_or_default(),
+            of_kernel: flags & KERNEL_THREAD != 0,
+            ended: matches!(*fields.first()?, "Z" | "X") || flags & EXITING != 0 || pending & KILLED != 0,
+        })
     }
+}
+
+/// Whether nothing runs under this id any more. Within a short time it is not given to another process.
+pub fn is_gone(pid: u32) -> bool {
+    Stat::read(&pid.to_string()).is_none_or(|stat| stat.ended)
 }
 
 impl Process {
     fn read(pid: u32, boot: Option<i64>) -> Option<Process> {
-        let folder = Path::new(PROC).join(pid.to_string());
-        let stat = read_small(&folder.join("stat"))?;
-        let Stat { start_ticks, parent, tty, of_kernel } = Stat::of(&stat)?;
+        let stat = Stat::read(&pid.to_string()).filter(|stat| !stat.ended)?;
+        let Stat { start_ticks, parent, tty, of_kernel, .. } = stat;
         let ticks_ms = i64::try_from(start_ticks.checked_mul(1_000)? / ticks_per_second()).ok()?;
-        let cmdline = if of_kernel { None } else { read_small(&folder.join("cmdline")) }.unwrap_or_default();
+        let cmdline = if of_kernel { Vec::new() } else { cmdline(&pid.to_string()) };
         let arguments =
             cmdline.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).trim().to_owned());
         let arguments = arguments.filter(|argument| !argument.is_empty()).collect();
@@ -215,6 +231,11 @@ impl Process {
     }
 }
 
+/// The arguments of a process, each with a NUL behind it; nothing where they cannot be read.
+pub(crate) fn cmdline(process: &str) -> Vec<u8> {
+    read_small(&Path::new(PROC).join(process).join("cmdline")).unwrap_or_default()
+}
+
 /// Reads a file of the kernel, whose size nobody knows beforehand: asked for in small pieces, it takes ten system calls.
 fn read_small(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
@@ -266,9 +287,11 @@ mod tests {
         let alive = Stat::of(line("S", 0x40_0000, 0).as_bytes()).unwrap();
         assert_eq!((alive.start_ticks, alive.parent, alive.tty, alive.of_kernel), (4242, 3, 34816, false));
         assert!(Stat::of(line("S", KERNEL_THREAD, 0).as_bytes()).unwrap().of_kernel);
-        for gone in [line("Z", 0, 0), line("R", EXITING, 0), line("R", 0, KILLED), "7 (a) S 3".to_owned()] {
-            assert!(Stat::of(gone.as_bytes()).is_none(), "{gone}");
+        assert_eq!((alive.pid, alive.comm.as_str(), alive.ended), (7, "a) b", false));
+        for gone in [line("Z", 0, 0), line("R", EXITING, 0), line("R", 0, KILLED)] {
+            assert!(Stat::of(gone.as_bytes()).unwrap().ended, "{gone}");
         }
+        assert!(Stat::of(b"7 (a) S 3").is_none() && !is_gone(std::process::id()) && is_gone(u32::MAX));
         assert!(Processes::look().get(std::process::id()).is_none(), "all but this one");
         assert!(Processes::look().all().len() > 1);
     }

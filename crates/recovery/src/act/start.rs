@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
+use agents::claude::Owners;
 use agents::claude::launch::start_environment;
-use agents::claude::{Owner, Owners};
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
 use state::launch::Launch;
@@ -15,6 +15,7 @@ use state::spool;
 
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::briefing::open_calls;
+use crate::decide::OwnerFact;
 use crate::gates;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
@@ -134,14 +135,7 @@ impl Actor<'_> {
         }
         let path = record.and_then(|record| record.transcript_path.as_deref());
         let owner = Owners::look(&self.clinic.configs).of(session, path.unwrap_or(Path::new("/nonexistent")));
-        match owner {
-            Owner::Nobody => None,
-            Owner::Process(holder) => Some(format!(
-                "process {} is in it by now: two agents would write one conversation",
-                holder.pid
-            )),
-            Owner::Unknown { why } => Some(format!("it cannot be told whether an agent is in it: {why}")),
-        }
+        OwnerFact::from(owner).objection()
     }
 
     /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.

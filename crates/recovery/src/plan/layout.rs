@@ -34,9 +34,7 @@ pub(super) fn sessions<'s>(
                 // Where nothing of the group is made, its user has closed this session.
                 let made = plans.iter().find(|plan| plan.name == **first);
                 if let (None, Some(host)) = (there, made) {
-                    let windows = host.windows.iter().map(|window| window.index);
-                    let shown: BTreeSet<u32> =
-                        windows.chain(host.links.iter().map(|link| link.index)).collect();
+                    let shown = host.numbers();
                     plan.shares_with = Some((*first).to_owned());
                     show(&mut plan, session, |index| shown.contains(&index));
                     plans.push(plan);
@@ -63,9 +61,8 @@ pub(super) fn sessions<'s>(
             }
         }
         if !plan.windows.is_empty() || !plan.links.is_empty() {
-            let made: BTreeSet<u32> = plan.windows.iter().map(|window| window.index).collect();
-            let linked: BTreeSet<u32> = plan.links.iter().map(|link| link.index).collect();
-            show(&mut plan, session, |index| made.contains(&index) || linked.contains(&index));
+            let made = plan.numbers();
+            show(&mut plan, session, |index| made.contains(&index));
             plans.push(plan);
         }
     }
