@@ -15,6 +15,13 @@ pub(crate) const LAZY: &str = "@rekindle_lazy";
 const EVENTS: [&str; 3] = ["window-pane-changed", "session-window-changed", "client-session-changed"];
 const INDEX: u32 = 8372;
 
+/// This pane is told no more.
+pub fn leave_alone(socket: &Path, pane: &str, deadline: Duration) {
+    let mut command: Command = tmux(socket);
+    // What stays would be keys that nobody typed, at every look: the next restore takes it away.
+    let _: Ran = run_with(command.args(["set-option", "-p", "-u", "-t", pane, LAZY]), Vec::new(), deadline);
+}
+
 /// Lets tmux itself tell these panes when they are looked at, by what a terminal sends then. Nothing is run for it, and no name
 /// is passed: a pane that does not want to know is told nothing.
 pub fn tell_focus(socket: &Path, panes: &[&str], deadline: Duration) {

@@ -1,10 +1,12 @@
 //! Doing what a plan says: sessions first, then agents, a few at a time, each proven by its own word.
 
+mod attempt;
 mod heal;
 mod proof;
+mod rungs;
 mod start;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,7 @@ use doctor::Clinic;
 use jiff::tz::TimeZone;
 use mux::{Birth, Respawn, Title};
 use state::StateDir;
+use state::config::ResumeFallback;
 use state::launch::making;
 use state::lock::Lock;
 use state::record::SessionRecord;
@@ -22,6 +25,7 @@ use crate::briefing::Briefing;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::{PaneStep, Plan, ServerPlan};
 use crate::seats::Seat;
+use attempt::Attempt;
 use proof::Judgement;
 use start::Started;
 
@@ -51,6 +55,10 @@ pub struct Actor<'a> {
     pub program: PathBuf,
     /// What this program needs of the environment to find its files again.
     pub variables: Vec<(String, String)>,
+    /// How often an agent is started that ends by itself before it has said its word.
+    pub tries: usize,
+    /// The variables of this process, by name: what a server has that it starts.
+    pub around: BTreeSet<String>,
     /// Whether a server that is started gets a scope of its own, so that it outlives the unit or login that restores.
     pub scope: bool,
 }
@@ -74,17 +82,38 @@ const NO_PANE: &str = "its pane was not made";
 /// How long a start waits for memory before its pane waits for its user instead.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(20);
 
+/// When the agent of a pane that waits is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// When those before it are.
+    Comes,
+    /// When its pane is looked at.
+    OnFocus,
+    /// When its user says so: it was not started. Never by a look: one that fails would be started again and again.
+    Passed,
+}
+
+impl Turn {
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            Turn::Comes => Some("--in-turn"),
+            Turn::OnFocus => Some("--on-focus"),
+            Turn::Passed => None,
+        }
+    }
+}
+
 impl Actor<'_> {
     /// Does everything, and says what became of each pane. A server that fails keeps no other from coming back.
     pub fn act(&self, plan: &Plan) -> Acted {
         let mut acted = Acted::default();
         for server in &plan.servers {
-            self.act_on(server, &mut acted);
+            self.act_on(server, plan.fallback, &mut acted);
         }
         acted
     }
 
-    fn act_on(&self, server: &ServerPlan, acted: &mut Acted) {
+    fn act_on(&self, server: &ServerPlan, fallback: ResumeFallback, acted: &mut Acted) {
         let socket = server.socket.as_path();
         let (mut born, mut done) = self.firstborn(server);
         let (ids, no_pane) = match self.make(server, &born) {
@@ -96,11 +125,11 @@ impl Actor<'_> {
             Seat::There { pane, .. } => Some(pane.clone()),
             _ => ids.get(&step.mark).cloned(),
         };
-        let judged: Vec<&str> = born.iter().map(|one| one.step).map(|step| step.mark.as_str()).collect();
+        let judged: Vec<&str> = born.iter().map(|one| one.step().mark.as_str()).collect();
         for one in &mut born {
-            match seated(one.step) {
+            match seated(one.step()) {
                 Some(pane) => one.is_in(pane),
-                None => done.push(Restored::of(one.step, Outcome::Failed, &no_pane)),
+                None => done.push(Restored::of(one.step(), Outcome::Failed, &no_pane)),
             }
         }
         born.retain(|one| !one.pane.is_empty());
@@ -125,13 +154,13 @@ impl Actor<'_> {
                 continue;
             }
             if step.decision.act.starts() && !self.lazy {
-                waiting.push_back((step, pane));
+                waiting.push_back((Attempt::first(step), pane));
                 continue;
             }
             let mut restored = Restored::without_agent(step);
             if step.decision.act.starts() {
                 restored.reason = format!("it waits in its pane: {}", step.decision.reason);
-                self.wait_in(socket, step, pane.as_deref(), &step.decision.reason);
+                self.show_in(socket, step, pane.as_deref(), &step.decision.reason, Turn::OnFocus);
                 lazy.extend(pane.clone());
             }
             done.push(Restored { id: pane, ..restored });
@@ -141,7 +170,7 @@ impl Actor<'_> {
             mux::tell_focus(socket, &panes, TMUX_DEADLINE);
         }
         acted.panes.append(&mut done);
-        self.start_all(socket, waiting, born, acted);
+        self.start_all(server, fallback, waiting, born, acted);
     }
 
     /// The agents that are started together with their panes: the first ones, as many as may start at once. A pane that is
@@ -152,7 +181,7 @@ impl Actor<'_> {
         for step in
             server.panes.iter().filter(starts).take(if self.lazy { 0 } else { self.max_parallel.max(1) })
         {
-            match self.ready(&server.socket, step, !born.is_empty()) {
+            match self.ready(&server.socket, &Attempt::first(step), !born.is_empty()) {
                 Ok(one) => born.push(one),
                 Err(start::NotReady::Later) => break,
                 Err(start::NotReady::Never(outcome, why)) => failed.push(Restored::of(step, outcome, why)),
@@ -177,13 +206,14 @@ impl Actor<'_> {
         let base = mux::base(&server.socket, birth, TMUX_DEADLINE)?;
         let mut sessions = server.sessions.clone();
         for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
-            if let Some(one) = born.iter().find(|one| one.step.mark == pane.mark) {
+            if let Some(one) = born.iter().find(|one| one.step().mark == pane.mark) {
                 one.is_born_in(pane);
                 continue;
             }
             let step = server.panes.iter().find(|step| step.mark == pane.mark && step.session.is_some());
             let waits = |step: &&PaneStep| step.decision.act.waits();
-            pane.command = step.filter(waits).map(|step| self.waiter(step, "")).unwrap_or_default();
+            let turn = if self.lazy { Turn::OnFocus } else { Turn::Comes };
+            pane.command = step.filter(waits).map(|step| self.waiter(step, "", turn)).unwrap_or_default();
         }
         let script = mux::script(&sessions, base, &self.variables);
         // tmux goes on behind a command that fails: what is there counts.
@@ -193,13 +223,12 @@ impl Actor<'_> {
     }
 
     /// What a pane runs until its agent is started: it says what it waits for.
-    fn waiter(&self, step: &PaneStep, why: &str) -> Vec<String> {
+    fn waiter(&self, step: &PaneStep, why: &str, turn: Turn) -> Vec<String> {
         let why = if why.is_empty() { &step.decision.reason } else { why };
         let session = step.session.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut words = self.words(&["pane", "wait", "--why", &redact::redact(why)]);
-        if step.decision.act.starts() {
-            words.push("--on-focus".to_owned());
-        }
+        let turn = if step.decision.act.starts() { turn } else { Turn::Passed };
+        words.extend(turn.flag().map(str::to_owned));
         words.extend(["--".to_owned(), session]);
         words
     }
@@ -210,8 +239,12 @@ impl Actor<'_> {
         std::iter::once(program).chain(rest.iter().map(ToString::to_string)).collect()
     }
 
-    /// Shows in a pane of ours what it waits for, in place of whatever it shows.
+    /// Shows in a pane of ours why its agent is not started, in place of whatever it shows.
     fn wait_in(&self, socket: &Path, step: &PaneStep, pane: Option<&str>, why: &str) {
+        self.show_in(socket, step, pane, why, Turn::Passed);
+    }
+
+    fn show_in(&self, socket: &Path, step: &PaneStep, pane: Option<&str>, why: &str, turn: Turn) {
         let (Some(pane), true) = (pane, step.ours && step.session.is_some()) else { return };
         if step.seat == Seat::New && why == step.decision.reason {
             return;
@@ -220,7 +253,7 @@ impl Actor<'_> {
             pane: pane.to_owned(),
             cwd: "/".to_owned(),
             variables: self.variables.clone(),
-            words: self.waiter(step, why),
+            words: self.waiter(step, why, turn),
         };
         // Where even that fails, the report says what became of the pane.
         let _ = mux::respawn(socket, &[program], TMUX_DEADLINE);
@@ -229,7 +262,7 @@ impl Actor<'_> {
     /// The title that tells a restored agent from a fresh one. `select-pane -T` on the pane that is looked at would not move
     /// anybody: it only sets the title.
     fn title(&self, one: &Started<'_>, outcome: Outcome) -> Title {
-        let record = one.step.session.as_ref().and_then(|session| self.records.get(session));
+        let record = one.step().session.as_ref().and_then(|session| self.records.get(session));
         let name = record.and_then(|record| record.name.as_deref()).unwrap_or("agent");
         let (sign, word) = match outcome {
             Outcome::FreshWithContext => ("✦", "fresh"),
@@ -238,38 +271,19 @@ impl Actor<'_> {
         Title { pane: one.pane.clone(), title: format!("{sign} {name}"), word }
     }
 
-    /// Starts agents, so many at a time, and waits for the word of each.
+    /// Starts agents, so many at a time, and waits for the word of each. One whose start fails may get another.
     fn start_all<'p>(
         &self,
-        socket: &Path,
-        mut waiting: VecDeque<(&'p PaneStep, Option<String>)>,
+        server: &ServerPlan,
+        fallback: ResumeFallback,
+        mut waiting: VecDeque<(Attempt<'p>, Option<String>)>,
         mut started: Vec<Started<'p>>,
         acted: &mut Acted,
     ) {
+        let socket = server.socket.as_path();
         let done = &mut acted.panes;
         while !waiting.is_empty() || !started.is_empty() {
-            let mut ready = Vec::new();
-            while started.len() + ready.len() < self.max_parallel.max(1) {
-                let Some((step, pane)) = waiting.pop_front() else { break };
-                let Some(pane) = pane else {
-                    done.push(Restored::of(step, Outcome::Failed, NO_PANE));
-                    continue;
-                };
-                match self.ready(socket, step, !started.is_empty() || !ready.is_empty()) {
-                    Ok(mut one) => {
-                        one.is_in(pane);
-                        ready.push(one);
-                    }
-                    Err(start::NotReady::Later) => {
-                        waiting.push_front((step, Some(pane)));
-                        break;
-                    }
-                    Err(start::NotReady::Never(outcome, why)) => {
-                        self.wait_in(socket, step, Some(&pane), &why);
-                        done.push(Restored { id: Some(pane), ..Restored::of(step, outcome, why) });
-                    }
-                }
-            }
+            let ready = self.next_ready(socket, &mut waiting, &started, done);
             let launches = !ready.is_empty();
             let (running, failed) = self.launch(socket, ready);
             acted.started = if launches { Some(Instant::now()) } else { acted.started };
@@ -279,13 +293,21 @@ impl Actor<'_> {
             for mut one in started {
                 match self.judge(socket, &mut one) {
                     Judgement::Waiting => still.push(one),
+                    Judgement::Failed { ended, said } => {
+                        let pane = one.pane.clone();
+                        match self.next(one.fails(ended, &said), fallback) {
+                            Ok(attempt) => waiting.push_back((attempt, Some(pane))),
+                            Err(restored) => {
+                                let restored = Restored { id: Some(pane), ..restored };
+                                self.wait_where_it_failed(socket, one.step(), &restored);
+                                done.push(restored);
+                            }
+                        }
+                        one.launch.abandon();
+                    }
                     Judgement::Done(restored) => {
-                        let back = restored.outcome.is_back() || restored.outcome == Outcome::Unverified;
                         if restored.outcome.is_back() {
                             titles.push(self.title(&one, restored.outcome));
-                        }
-                        if !back {
-                            self.wait_in(socket, one.step, Some(&one.pane), &restored.reason);
                         }
                         done.push(restored);
                     }
@@ -294,9 +316,58 @@ impl Actor<'_> {
             // A title is no reason to call a restore a failure.
             let _ = mux::entitle(socket, &titles, TMUX_DEADLINE);
             started = still;
-            if !started.is_empty() {
+            if !started.is_empty() || !waiting.is_empty() {
                 poll();
             }
+        }
+    }
+
+    /// As many of those that wait as may start now, ready to be started.
+    fn next_ready<'p>(
+        &self,
+        socket: &Path,
+        waiting: &mut VecDeque<(Attempt<'p>, Option<String>)>,
+        started: &[Started<'p>],
+        done: &mut Vec<Restored>,
+    ) -> Vec<Started<'p>> {
+        let mut ready = Vec::new();
+        for _ in 0..waiting.len() {
+            if started.len() + ready.len() >= self.max_parallel.max(1) {
+                break;
+            }
+            let Some((attempt, pane)) = waiting.pop_front() else { break };
+            let step = attempt.step;
+            if attempt.is_early() {
+                waiting.push_back((attempt, pane));
+                continue;
+            }
+            let Some(pane) = pane else {
+                done.push(Restored::of(step, Outcome::Failed, NO_PANE));
+                continue;
+            };
+            match self.ready(socket, &attempt, !started.is_empty() || !ready.is_empty()) {
+                Ok(mut one) => {
+                    one.is_in(pane);
+                    ready.push(one);
+                }
+                Err(start::NotReady::Later) => {
+                    waiting.push_front((attempt, Some(pane)));
+                    break;
+                }
+                Err(start::NotReady::Never(outcome, why)) => {
+                    let why = attempt.with_what_failed(why);
+                    self.wait_in(socket, step, Some(&pane), &why);
+                    done.push(Restored { id: Some(pane), ..Restored::of(step, outcome, why) });
+                }
+            }
+        }
+        ready
+    }
+
+    /// Shows in the pane of an agent that did not start why, unless its user wants a shell then.
+    fn wait_where_it_failed(&self, socket: &Path, step: &PaneStep, restored: &Restored) {
+        if restored.outcome != Outcome::Shell {
+            self.wait_in(socket, step, restored.id.as_deref(), &restored.reason);
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Remembered {
     pub trusted: Option<bool>,
     /// Why its arguments cannot be used again; nothing where they can.
     pub argv_refused: Option<String>,
+    /// What its user should know of how it is started again.
+    pub notes: Vec<String>,
     /// Why its account has nothing left to work with.
     pub quota_spent: Option<String>,
 }
@@ -176,13 +178,15 @@ impl Remembered {
             TranscriptFact::Never => "nothing was ever said in it",
             TranscriptFact::Unknown => "what is left of its transcript cannot be told",
         };
-        vec![
+        let mut says = vec![
             format!("that {} was here is {grade}", self.session.short()),
             status,
             owner,
             transcript.to_owned(),
             format!("last heard of at {}", self.last_seen.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        ]
+        ];
+        says.extend(self.notes.iter().cloned());
+        says
     }
 }
 
@@ -204,7 +208,10 @@ pub fn decide(remembered: &Remembered, wanted: &Wanted) -> Decision {
     if let Some(decided) = guards(remembered, wanted) {
         return decided;
     }
-    let decided = ladder(remembered.transcript, wanted.fallback);
+    let mut decided = ladder(remembered.transcript, wanted.fallback);
+    for note in &remembered.notes {
+        decided.reason = format!("{}; {note}", decided.reason);
+    }
     if wanted.resume == AutoResume::Never && decided.act.starts() {
         return decision(Act::Offer, "it waits for your word: claude.auto_resume_on_restore is false");
     }
@@ -301,6 +308,7 @@ mod tests {
             transcript_there: true,
             trusted: Some(true),
             argv_refused: None,
+            notes: Vec::new(),
             quota_spent: None,
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agents::SessionId;
-use agents::claude::launch::{Argv, Bypass, Resume, Transcript, resume_argv};
+use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
 use agents::claude::{Owners, is_trusted, slug};
 use doctor::{Clinic, Survey, Target, TargetError};
@@ -17,8 +17,9 @@ use state::record::{Grade, SessionRecord};
 use state::spool;
 use transcript::{Buffer, Status as Scanned};
 
-use crate::decide::{Act, Remembered, TranscriptFact, ladder};
+use crate::decide::{Remembered, TranscriptFact, ladder};
 use crate::gates::quota;
+use crate::recipe::{Recipe, in_words};
 
 /// Where facts come from: one look at everything, for all panes.
 pub struct Ground<'a> {
@@ -39,9 +40,7 @@ pub struct Known {
     /// What is decided upon.
     pub facts: Remembered,
     /// How it would be started.
-    pub argv: Option<Argv>,
-    /// The conversation that a fresh agent would begin, where this one is not resumed.
-    pub fresh: Option<SessionId>,
+    pub recipe: Option<Recipe>,
 }
 
 /// Modes that ask nothing come back only from what was recorded here within this time.
@@ -78,9 +77,8 @@ impl<'a> Ground<'a> {
         let record = self.settled.records.get(session);
         let (path, transcript) = self.transcript(session, record);
         let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
-        let anew = ladder(transcript, fallback).act == Act::Fresh;
-        let fresh = anew.then(new_session).flatten();
-        let argv = self.argv(fresh.as_ref().unwrap_or(session), record, transcript, fresh.is_some());
+        let recipe = self.recipe(session, record);
+        let argv = recipe.as_ref().map(|recipe| recipe.argv(ladder(transcript, fallback).act));
         let grade = if imported { Grade::Guess } else { record.map_or(Grade::Guess, |_| agent.grade) };
         let places_agree = record.is_some_and(|record| {
             let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()));
@@ -102,12 +100,21 @@ impl<'a> Ground<'a> {
                 .zip(directory.as_deref())
                 .is_none_or(|(path, at)| belongs(path, at)),
             trusted: directory.as_deref().and_then(|folder| self.trusted(record, folder)),
-            argv_refused: argv.as_ref().err().map(ToString::to_string),
+            argv_refused: match &argv {
+                Some(argv) => argv.as_ref().err().map(ToString::to_string),
+                None => Some("no new conversation can be named".to_owned()),
+            },
+            notes: argv
+                .into_iter()
+                .flatten()
+                .flat_map(|argv| argv.notes)
+                .map(|note| in_words(&note))
+                .collect(),
             quota_spent: record
                 .and_then(SessionRecord::config_dir)
                 .and_then(|account| self.spent.get(&account).cloned()),
         };
-        Known { facts: remembered, argv: argv.ok(), fresh }
+        Known { facts: remembered, recipe }
     }
 
     fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {
@@ -124,37 +131,10 @@ impl<'a> Ground<'a> {
         session: &SessionId,
         record: Option<&SessionRecord>,
     ) -> (Option<std::path::PathBuf>, TranscriptFact) {
-        let in_vault = || self.clinic.vault.find(session).is_ok_and(|found| !found.is_empty());
-        let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
-            (true, _) => TranscriptFact::Missing { in_vault: true },
-            (false, true) => TranscriptFact::Never,
-            (false, false) => TranscriptFact::Missing { in_vault: false },
-        };
-        let file = match self.clinic.target(session.as_str()) {
-            Ok(Target::File(file)) => file,
-            Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => return (None, missing()),
-            Err(_) => return (None, TranscriptFact::Unknown),
-        };
-        let scan = |survey| self.clinic.scan_file(&file, survey, &mut Buffer::default()).ok();
-        let fact = match self.survey.as_ref().and_then(scan).map(|scan| scan.status) {
-            Some(Scanned::Healthy) => TranscriptFact::Healthy,
-            Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
-            Some(Scanned::Missing) => missing(),
-            Some(Scanned::Unrecoverable) if in_vault() => TranscriptFact::Missing { in_vault: true },
-            Some(Scanned::Unrecoverable) => TranscriptFact::Unrecoverable,
-            // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
-            Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
-        };
-        (Some(file.path.clone()), fact)
+        transcript(self.clinic, self.survey.as_ref(), session, record)
     }
 
-    fn argv(
-        &self,
-        session: &SessionId,
-        record: Option<&SessionRecord>,
-        transcript: TranscriptFact,
-        anew: bool,
-    ) -> Result<Argv, agents::claude::launch::Refusal> {
+    fn recipe(&self, session: &SessionId, record: Option<&SessionRecord>) -> Option<Recipe> {
         let run = record.and_then(SessionRecord::run);
         let recorded_by = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
         // An agent that was updated in between may know other flags.
@@ -165,19 +145,46 @@ impl<'a> Ground<'a> {
         });
         let version = installed.unwrap_or_else(|| recorded_by.clone());
         let fresh = record.is_some_and(|record| self.now.duration_since(record.last_seen) < BYPASS_FRESH);
-        resume_argv(&Resume {
-            recorded: run.and_then(|run| run.argv.as_deref()),
-            recorded_by: &recorded_by,
-            version: &version,
-            session,
-            transcript: if anew || transcript == TranscriptFact::Never {
-                Transcript::NotYet
-            } else {
-                Transcript::Exists
-            },
+        Some(Recipe {
+            recorded: run.and_then(|run| run.argv.clone()),
+            recorded_by,
+            version,
             bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },
+            session: session.clone(),
+            fresh: SessionId::new(&uuid::Uuid::new_v4().to_string()).ok()?,
         })
     }
+}
+
+/// The transcript of a conversation, and what can be resumed of it. Nothing can be told where the vault cannot be asked.
+pub(crate) fn transcript(
+    clinic: &Clinic,
+    survey: Option<&Survey>,
+    session: &SessionId,
+    record: Option<&SessionRecord>,
+) -> (Option<PathBuf>, TranscriptFact) {
+    let in_vault = || clinic.vault.find(session).is_ok_and(|found| !found.is_empty());
+    let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
+        (true, _) => TranscriptFact::Missing { in_vault: true },
+        (false, true) => TranscriptFact::Never,
+        (false, false) => TranscriptFact::Missing { in_vault: false },
+    };
+    let file = match clinic.target(session.as_str()) {
+        Ok(Target::File(file)) => file,
+        Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => return (None, missing()),
+        Err(_) => return (None, TranscriptFact::Unknown),
+    };
+    let scan = |survey| clinic.scan_file(&file, survey, &mut Buffer::default()).ok();
+    let fact = match survey.and_then(scan).map(|scan| scan.status) {
+        Some(Scanned::Healthy) => TranscriptFact::Healthy,
+        Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
+        Some(Scanned::Missing) => missing(),
+        Some(Scanned::Unrecoverable) if in_vault() => TranscriptFact::Missing { in_vault: true },
+        Some(Scanned::Unrecoverable) => TranscriptFact::Unrecoverable,
+        // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
+        Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
+    };
+    (Some(file.path.clone()), fact)
 }
 
 /// Until when the quota of each account is spent, by the newest status line of any agent of it.
@@ -205,8 +212,4 @@ fn belongs(transcript: &Path, directory: &Path) -> bool {
     let real = std::fs::canonicalize(directory).ok();
     let names = [Some(directory), real.as_deref()].map(|at| slug(at?.to_str()?));
     names.iter().all(Option::is_none) || names.iter().flatten().any(|name| Some(name.as_str()) == folder)
-}
-
-fn new_session() -> Option<SessionId> {
-    SessionId::new(&uuid::Uuid::new_v4().to_string()).ok()
 }

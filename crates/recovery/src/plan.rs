@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use agents::claude::launch::Argv;
 use jiff::{SignedDuration, Timestamp};
 use mux::SessionPlan;
 use saves::Save;
@@ -16,6 +15,7 @@ use state::config::{AutoResume, ResumeFallback};
 
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
+use crate::recipe::Recipe;
 use crate::seats::{Live, Rung, Seat, mark, seats};
 
 /// Everything that a restore does.
@@ -23,6 +23,8 @@ use crate::seats::{Live, Rung, Seat, mark, seats};
 pub struct Plan {
     /// By server.
     pub servers: Vec<ServerPlan>,
+    /// What follows a start that fails.
+    pub fallback: ResumeFallback,
 }
 
 /// What is done on one server.
@@ -52,9 +54,7 @@ pub struct PaneStep {
     /// What was weighed on the way.
     pub evidence: Vec<Weighed>,
     /// How its agent is started.
-    pub argv: Option<Argv>,
-    /// The new conversation of an agent that begins anew.
-    pub fresh: Option<SessionId>,
+    pub recipe: Option<Recipe>,
     /// The program in front of the pane that is there, when it was looked at.
     pub in_front: Option<String>,
     /// Whether the agent was the pane's own command: then the pane ends with it.
@@ -103,7 +103,7 @@ pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) ->
         let judge =
             verdicts::Judge { saved, imported: save.head.imported, live, ground, wanted, claimed: &claimed };
         let server = server_plan(&judge, &plan);
-        plan.join(Plan { servers: vec![server] });
+        plan.join(Plan { servers: vec![server], fallback: wanted.fallback });
     }
     plan
 }
@@ -127,7 +127,7 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
                 act: if step.seat == Seat::New { Act::Shell } else { Act::Nothing },
                 reason: format!("its conversation is brought back in {}", known.reference),
             };
-            (step.session, step.argv, step.fresh) = (None, None, None);
+            (step.session, step.recipe) = (None, None);
             continue;
         }
         if let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session)
@@ -168,6 +168,7 @@ impl Plan {
 
     /// Does what another plan does, too: what is made on one server is made together.
     pub fn join(&mut self, other: Plan) {
+        self.fallback = other.fallback;
         for server in other.servers {
             match self.servers.iter_mut().find(|ours| ours.socket == server.socket) {
                 Some(ours) => ours.join(server),
@@ -194,6 +195,11 @@ impl Plan {
 }
 
 impl PaneStep {
+    /// The words its agent is started with.
+    pub fn words(&self) -> Option<Vec<String>> {
+        self.recipe.as_ref()?.argv(self.decision.act).ok().map(|argv| argv.words)
+    }
+
     /// Whether anything is made, started or missing here.
     pub fn concerns(&self) -> bool {
         self.seat == Seat::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
@@ -271,6 +277,7 @@ mod tests {
     fn two_lives_of_a_server_share_their_sessions() {
         let server = |sessions: Vec<SessionPlan>| Plan {
             servers: vec![ServerPlan { socket: "/s".into(), sessions, panes: Vec::new() }],
+            ..Plan::default()
         };
         let mut plan = server(vec![session("work", &[0, 2], None), session("twin", &[], Some("work"))]);
         assert_eq!(plan.numbers(Path::new("/s"), "work"), BTreeSet::from([0, 2]));

@@ -103,7 +103,7 @@ impl DecisionRecord {
             reason: step.decision.reason.clone(),
             evidence: serde_json::to_value(&step.evidence).unwrap_or_default(),
             // Of arguments that hold a secret the record has none: those panes are refused.
-            argv: step.argv.as_ref().map(|argv| argv.words.clone()),
+            argv: step.words(),
             socket: socket.clone(),
             made: step.seat == Seat::New,
             outcome: None,
@@ -208,15 +208,17 @@ mod tests {
             seat,
             decision: Decision { act: Act::Resume, reason: String::new() },
             evidence: Vec::new(),
-            argv: None,
-            fresh: None,
+            recipe: None,
             own_command: false,
             ours: true,
             in_front: None,
         };
         let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };
         let panes = vec![step("a", there), step("b", Seat::New)];
-        let plan = Plan { servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), panes }] };
+        let plan = Plan {
+            servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), panes }],
+            ..Plan::default()
+        };
         let mut record = DecisionRecord::of(&plan, "r".to_owned(), "manual", Timestamp::UNIX_EPOCH);
         let ids =
             |record: &DecisionRecord| record.panes.iter().map(|pane| pane.id.clone()).collect::<Vec<_>>();

@@ -115,13 +115,12 @@ pub fn bring_back(
         seat,
         decision: decide(&facts, &wanted),
         evidence,
-        argv: known.argv,
-        fresh: known.fresh,
+        recipe: known.recipe,
         in_front: None,
         own_command: false,
         ours: true,
     };
-    Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }] }
+    Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }], fallback: wanted.fallback }
 }
 
 /// A size for a window that nobody looks at yet; it follows its clients.
@@ -173,6 +172,7 @@ mod tests {
             directory_there: true,
             transcript_there: true,
             trusted: None,
+            notes: Vec::new(),
             argv_refused: None,
             quota_spent: None,
         }

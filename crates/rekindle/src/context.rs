@@ -198,6 +198,12 @@ pub(crate) fn short_path(home: Option<&Path>, path: &Path) -> String {
     }
 }
 
+/// The tmux pane around this process, with its server's socket.
+pub(crate) fn pane_around() -> Option<(PathBuf, String)> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some((variable("TMUX").and_then(|tmux| settle::socket_of(&tmux))?, variable("TMUX_PANE")?))
+}
+
 /// Where events wait when a state directory cannot be written.
 pub(crate) fn refuge(state: &Path) -> Refuge {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Act, Acted, Actor, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted};
+use recovery::{
+    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted,
+};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::durable;
@@ -21,6 +23,9 @@ use crate::output::say;
 
 /// A server that is alive answers within milliseconds, a loaded one within a second.
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How often an agent is started that does not get as far as its own word.
+const TRIES: usize = 3;
 
 /// What this program needs of its environment to find its files again, in a pane of a server that has another one.
 const NEEDED: [&str; 7] = [
@@ -123,6 +128,9 @@ pub(crate) fn act(
         zone: crate::zone::local(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
+        // What comes back by itself has a back-off of its own.
+        tries: if by == BY_ITSELF { 1 } else { TRIES },
+        around: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),
         scope: Context::has_scopes(),
     };
     // Copied first: a resume has emptied transcripts before (cc#79298). Without a copy they come back all the same.
@@ -169,7 +177,8 @@ pub(crate) fn remember_screens<'a>(
 /// A conversation that goes on under another id says so, and is waited for no longer.
 fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Failure> {
     for step in plan.panes() {
-        let (Some(old), Some(new)) = (&step.session, &step.fresh) else { continue };
+        let (Some(old), Some(recipe)) = (&step.session, &step.recipe) else { continue };
+        let new = recipe.session(Act::Fresh);
         let began = |one: &&Restored| one.session_id.as_ref() == Some(new) && one.outcome.is_back();
         if panes.iter().any(|one| began(&one)) {
             let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());

@@ -59,9 +59,10 @@ pub enum AutoResume {
 }
 
 /// What becomes of a conversation that cannot simply be resumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResumeFallback {
     /// Mend the transcript or put it back, then resume; a fresh agent with context where nothing is left.
+    #[default]
     Repair,
     /// A fresh agent with context.
     Fresh,

@@ -61,9 +61,10 @@ impl Launch {
         Some(text)
     }
 
-    /// Notes how the agent ended, where somebody still waits for it.
-    pub fn note_end(&self, how: Ended) {
-        if self.0.is_dir() {
+    /// Notes how the agent ended, where somebody still waits for it; whether somebody does.
+    pub fn note_end(&self, how: Ended) -> bool {
+        let awaited = self.0.is_dir();
+        if awaited {
             let text = match how {
                 Ended::Code(code) => format!("code {code}"),
                 Ended::Signal(signal) => format!("signal {signal}"),
@@ -72,6 +73,7 @@ impl Launch {
             // Whoever waits has a deadline of its own.
             let _ = durable::replace_unsynced(&self.0.join("ended"), text.as_bytes());
         }
+        awaited
     }
 
     /// How the agent ended; nothing while it runs.
@@ -82,6 +84,11 @@ impl Launch {
             Some(("signal", number)) => Some(Ended::Signal(number.parse().ok()?)),
             _ => Some(Ended::NotStarted),
         }
+    }
+
+    /// The agent failed: nobody waits any more, and nobody is to be told anything.
+    pub fn abandon(&self) {
+        let _ = durable::remove_tree(&self.0);
     }
 
     /// Nobody waits any more. What the agent is to be told stays: its word arrives a moment before its hook asks for that.
@@ -126,8 +133,8 @@ mod tests {
         let state = StateDir::open(dir.path()).unwrap();
         let (ours, other) = (SessionId::new("s1").unwrap(), SessionId::new("s2").unwrap());
         let launch = Launch::of(&state, "01234567-89ab-cdef-0123-456789abcdef").unwrap();
-        launch.note_end(Ended::Code(1));
-        assert_eq!(launch.ended(), None, "nobody waits");
+        assert!(!launch.note_end(Ended::Code(1)), "nobody waits");
+        assert_eq!(launch.ended(), None);
         launch.prepare(&ours, Some("words")).unwrap();
         assert_eq!(launch.take(&other), None);
         assert_eq!(launch.take(&ours).as_deref(), Some("words"));
@@ -135,7 +142,7 @@ mod tests {
         launch.note_end(Ended::Code(1));
         assert_eq!(launch.ended(), None, "all is said, and nobody waits");
         launch.prepare(&ours, None).unwrap();
-        launch.note_end(Ended::Signal(9));
+        assert!(launch.note_end(Ended::Signal(9)));
         assert_eq!(launch.ended(), Some(Ended::Signal(9)));
         sweep(&state, Duration::ZERO, SystemTime::now() + Duration::from_secs(9)).unwrap();
         assert_eq!(launch.ended(), None);

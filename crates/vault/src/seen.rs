@@ -80,7 +80,11 @@ pub(crate) fn load(vault: &Vault) -> Result<Cache, Error> {
     let keys: Option<Vec<Key>> = names.iter().map(|name| Key::parse(name)).collect();
     match keys {
         Some(keys) if !cache.is_empty() => {
-            cache.retain(|_, entry| !names.contains(entry.value.key.as_str()));
+            // What somebody took away from the vault is mirrored again.
+            let there: HashSet<String> = vault.keys()?.iter().map(ToString::to_string).collect();
+            cache.retain(|_, entry| {
+                !names.contains(entry.value.key.as_str()) && there.contains(&entry.value.key)
+            });
             read_again(vault, &mut cache, &keys)?;
         }
         _ => {

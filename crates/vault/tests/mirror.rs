@@ -47,6 +47,17 @@ fn everything_the_vault_writes_is_private() {
 }
 
 #[test]
+fn what_was_taken_away_from_the_vault_is_mirrored_again() {
+    let world = World::new();
+    let bytes = rows(ID, 10, 1);
+    world.put(&world.path(ID), &bytes);
+    world.sync();
+    fs::remove_dir_all(world.folder(ID)).unwrap();
+    assert_eq!(events(&world.sync()), [Event::New], "the file itself has not changed");
+    assert_eq!(world.read(ID, None), bytes);
+}
+
+#[test]
 fn appends_extend_the_generation_and_store_only_what_is_new() {
     let world = World::new();
     let bytes = rows(ID, 20_000, 1);

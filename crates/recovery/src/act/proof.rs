@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use state::launch::Ended;
 use state::spool;
 
+use super::rungs::NOT_FOUND;
 use super::start::Started;
 use super::{Actor, TMUX_DEADLINE};
 use crate::outcome::{Outcome, Restored};
@@ -18,6 +19,13 @@ use crate::outcome::{Outcome, Restored};
 pub(super) enum Judgement {
     /// Nothing yet.
     Waiting,
+    /// The agent ended before it said a word.
+    Failed {
+        /// How.
+        ended: Ended,
+        /// What its pane says about it.
+        said: String,
+    },
     /// What became of it.
     Done(Restored),
 }
@@ -48,16 +56,11 @@ impl Actor<'_> {
         }
         let done = |started: &Started<'_>, outcome, why: String| {
             let id = Some(started.pane.clone());
-            Judgement::Done(Restored { id, ..Restored::of(started.step, outcome, why) })
+            let why = started.told_whole(why);
+            Judgement::Done(Restored { id, ..Restored::of(started.step(), outcome, why) })
         };
         if let Some(ended) = started.launch.ended() {
-            let how = match ended {
-                Ended::Code(code) => format!("with code {code}"),
-                Ended::Signal(signal) => format!("by signal {signal}"),
-                Ended::NotStarted => "before it began: the program cannot be started".to_owned(),
-            };
-            let said = last_words(socket, &started.pane);
-            return done(started, Outcome::Failed, format!("its agent ended {how}{said}"));
+            return Judgement::Failed { ended, said: last_words(socket, &started.pane) };
         }
         if started.since.elapsed() < SILENCE || started.looked.elapsed() < PAUSE {
             return Judgement::Waiting;
@@ -124,7 +127,7 @@ impl Actor<'_> {
     fn proven(&self, started: &Started<'_>, by: &str, at: Option<i64>) -> Restored {
         let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = started.how;
-        let mut why = format!("its agent says so: {by}; {}", started.step.decision.reason);
+        let mut why = format!("its agent says so: {by}; {}", started.step().decision.reason);
         if let Some(before) = started.remembered {
             let after = self.remembered(&started.session).unwrap_or_default();
             if after < before {
@@ -141,7 +144,7 @@ impl Actor<'_> {
             back_at: at.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             id: Some(started.pane.clone()),
             session_id: Some(started.session.clone()),
-            ..Restored::of(started.step, outcome, why)
+            ..Restored::of(started.step(), outcome, started.told_whole(why))
         }
     }
 }
@@ -149,7 +152,7 @@ impl Actor<'_> {
 /// What a pane says about a failure, for a message.
 fn last_words(socket: &Path, pane: &str) -> String {
     let screen = mux::screen(socket, pane, TMUX_DEADLINE).unwrap_or_default();
-    let told = |line: &&str| line.contains("rror") || line.contains("No conversation");
+    let told = |line: &&str| line.contains("rror") || line.contains(NOT_FOUND);
     let said = screen.lines().map(str::trim).find(told);
     said.map(|line| format!(": {}", redact::redact(line))).unwrap_or_default()
 }

@@ -8,11 +8,12 @@ use agents::claude::Owners;
 use agents::claude::launch::start_environment;
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
-use state::launch::Launch;
+use state::launch::{Ended, Launch};
 use state::lock::Lock;
 use state::record::SessionRecord;
 use state::spool;
 
+use super::attempt::Attempt;
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::briefing::open_calls;
 use crate::decide::OwnerFact;
@@ -25,7 +26,7 @@ const STILL_TRUE: Duration = Duration::from_secs(2);
 
 /// An agent that was started and has not yet said its word.
 pub(super) struct Started<'p> {
-    pub(super) step: &'p PaneStep,
+    pub(super) attempt: Attempt<'p>,
     pub(super) pane: String,
     /// The conversation that it is to be in: a fresh agent has a new one.
     pub(super) session: SessionId,
@@ -37,13 +38,37 @@ pub(super) struct Started<'p> {
     /// When its screen was last looked at.
     pub(super) looked: Instant,
     pub(super) how: Outcome,
+    /// Variables with secrets that it had and does not have now.
+    missing: Vec<String>,
     /// Rows of the conversation before the start.
     pub(super) remembered: Option<u64>,
     program: Respawn,
     _lease: Lock,
 }
 
-impl Started<'_> {
+impl<'p> Started<'p> {
+    /// The pane's step of the plan.
+    pub(super) fn step(&self) -> &'p PaneStep {
+        self.attempt.step
+    }
+
+    /// A reason, with what else its user should know of this start.
+    pub(super) fn told_whole(&self, reason: String) -> String {
+        let reason = self.attempt.with_what_failed(reason);
+        if self.missing.is_empty() {
+            return reason;
+        }
+        let names = self.missing.join(", ");
+        format!(
+            "{reason}; {names} was in its environment and is not in tmux's: tmux set-environment -g passes it on"
+        )
+    }
+
+    /// What was tried, with this start that failed.
+    pub(super) fn fails(&self, ended: Ended, said: &str) -> Attempt<'p> {
+        self.attempt.fails(self.how, &self.nonce, ended, said)
+    }
+
     /// The pane it is started in, from now on.
     pub(super) fn is_in(&mut self, pane: String) {
         self.program.pane.clone_from(&pane);
@@ -72,15 +97,17 @@ impl Actor<'_> {
     pub(super) fn ready<'p>(
         &self,
         socket: &Path,
-        step: &'p PaneStep,
+        attempt: &Attempt<'p>,
         others: bool,
     ) -> Result<Started<'p>, NotReady> {
+        let (step, act) = (attempt.step, attempt.act);
         let failed = |why: String| NotReady::Never(Outcome::Failed, why);
         let old = step.session.clone().ok_or_else(|| failed("no conversation is known".to_owned()))?;
         if let Some(why) = gates::memory(self.least_memory, MEMORY_PATIENCE, others) {
             return Err(if others { NotReady::Later } else { NotReady::Never(Outcome::Offered, why) });
         }
-        let argv = step.argv.as_ref().ok_or_else(|| failed("its arguments are not known".to_owned()))?;
+        let recipe = step.recipe.as_ref().ok_or_else(|| failed("its arguments are not known".to_owned()))?;
+        let argv = recipe.argv(act).map_err(|why| failed(why.to_string()))?;
         // One writer per conversation, whoever else restores.
         let lease = Lock::try_alone(&self.state.locks().join(format!("lease-{old}")))
             .map_err(|error| NotReady::Never(Outcome::Refused, format!("cannot {error}")))?;
@@ -90,8 +117,8 @@ impl Actor<'_> {
         }
         let transcript = record.and_then(|record| record.transcript_path.as_deref());
         let open = transcript.filter(|_| self.note_on_resume).map(open_calls).unwrap_or_default();
-        let how = self.heal(&old, step.decision.act).map_err(failed)?;
-        let session = step.fresh.clone().unwrap_or_else(|| old.clone());
+        let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
+        let session = recipe.session(act).clone();
         let run = record.and_then(SessionRecord::run);
         let cwd = record
             .and_then(|record| record.project_dir.clone())
@@ -101,10 +128,13 @@ impl Actor<'_> {
         let launch =
             Launch::of(self.state, &nonce).ok_or_else(|| failed("no launch has this mark".to_owned()))?;
         let unwritten = |error: durable::Error| failed(format!("cannot {error}"));
-        let told = self.told(step.decision.act, &old, how, &open).map_err(unwritten)?;
+        let told = self.told(act, &old, how, &open).map_err(unwritten)?;
         launch.prepare(&session, told.by_hook.as_deref()).map_err(unwritten)?;
         let recorded = run.map(|run| run.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, |_| true);
+        let has = |name: &str| mux::has_variable(socket, name, TMUX_DEADLINE);
+        // A server that is yet to be started has what this process has.
+        let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
+        let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, present);
         let words = with_prompt(&argv.words, &session, told.prompt);
         let words = self.keeper(&words, &nonce, step.own_command);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
@@ -113,7 +143,7 @@ impl Actor<'_> {
         let program = Respawn { pane: String::new(), cwd, variables: start.set, words };
         let now = Instant::now();
         Ok(Started {
-            step,
+            attempt: attempt.clone(),
             pane: String::new(),
             session,
             nonce,
@@ -122,6 +152,7 @@ impl Actor<'_> {
             since: now,
             looked: now,
             how,
+            missing: start.missing,
             remembered,
             program,
             _lease: lease,
@@ -172,21 +203,29 @@ impl Actor<'_> {
 
     /// Leaves out whose pane has got another program since it was looked at: its user does not wait for us.
     fn still_free<'p>(&self, socket: &Path, ready: Vec<Started<'p>>) -> (Vec<Started<'p>>, Vec<Restored>) {
-        if ready.iter().all(|one| one.step.in_front.is_none()) {
+        if ready.iter().all(|one| one.step().in_front.is_none() && one.attempt.replaces().is_none()) {
             return (ready, Vec::new());
         }
         let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         let (mut free, mut refused) = (Vec::new(), Vec::new());
         for one in ready {
             let now = server.pane(&one.pane).map(|pane| pane.command.as_str());
-            match (&one.step.in_front, now) {
-                (Some(before), Some(now)) if before != now => {
+            let other = match (one.attempt.replaces(), &one.step().in_front, now) {
+                (Some(nonce), _, Some(now)) => {
+                    let began = mux::start_command(socket, &one.pane, TMUX_DEADLINE);
+                    began.is_none_or(|command| !command.contains(nonce)).then_some(now)
+                }
+                (None, Some(before), Some(now)) => Some(now).filter(|now| before != now),
+                _ => None,
+            };
+            match other {
+                Some(now) => {
                     one.launch.forget();
                     let why = format!("its pane runs {now} by now, which is not ended for it");
                     let id = Some(one.pane.clone());
-                    refused.push(Restored { id, ..Restored::of(one.step, Outcome::Refused, why) });
+                    refused.push(Restored { id, ..Restored::of(one.step(), Outcome::Refused, why) });
                 }
-                _ => free.push(one),
+                None => free.push(one),
             }
         }
         (free, refused)
@@ -197,7 +236,7 @@ impl Actor<'_> {
         let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         if let [only] = ready.as_slice() {
             only.launch.forget();
-            return (Vec::new(), vec![Restored::of(only.step, Outcome::Failed, format!("cannot {error}"))]);
+            return (Vec::new(), vec![Restored::of(only.step(), Outcome::Failed, format!("cannot {error}"))]);
         }
         // One of them failed: each for itself, so that only that one does. Those that run are not started again.
         let (mut running, mut failed) = (Vec::new(), Vec::new());

@@ -44,8 +44,7 @@ impl Judge<'_> {
             seat,
             decision: decision(Act::Shell, "no agent was in it"),
             evidence: Vec::new(),
-            argv: None,
-            fresh: None,
+            recipe: None,
             own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
         };
         if let Seat::There { pane, rung } = &step.seat {
@@ -124,7 +123,7 @@ impl Judge<'_> {
         let facts = known.facts;
         let session = &agent.session_id;
         step.session = Some(session.clone());
-        (step.argv, step.fresh) = (known.argv, known.fresh);
+        step.recipe = known.recipe;
         step.evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
         let same_life = self.live.is_some_and(|live| live.shot.id() == self.saved.tmux.id());
         step.decision = match (&step.seat, self.occupant(&step.seat)) {

@@ -2,10 +2,10 @@ use agents::SessionId;
 use clap::Subcommand;
 use recovery::{Destination, bring_back};
 
-use crate::context::Context;
+use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
-use crate::pane::{run, wait};
+use crate::pane::{rest, run, wait};
 use crate::restoring::{self, Manner};
 
 /// What runs in restored panes
@@ -22,6 +22,8 @@ pub(crate) struct Args {
 enum What {
     Run(run::Args),
     Wait(wait::Args),
+    /// Wait for the end of a restore, then a shell
+    Rest,
     Start(StartArgs),
 }
 
@@ -37,15 +39,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.what {
         What::Run(args) => run::run(args),
         What::Wait(args) => wait::run(args),
+        What::Rest => rest::run(),
         What::Start(args) => start(&args.session),
     }
 }
 
 /// Its user is there and has asked for this conversation.
 fn start(session: &SessionId) -> Result<Exit, Failure> {
-    let around = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let socket = around("TMUX").and_then(|tmux| settle::socket_of(&tmux));
-    let (Some(socket), Some(pane)) = (socket, around("TMUX_PANE")) else {
+    let Some((socket, pane)) = pane_around() else {
         return Err(Failure::new(Exit::Usage, "there is no tmux pane around")
             .hint("rekindle recover brings a conversation back from anywhere"));
     };

@@ -211,7 +211,7 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
             .concerned()
             .map(|pane| {
                 json!({"pane": pane.reference, "sessionId": pane.session, "act": pane.decision.act,
-                    "reason": pane.decision.reason, "argv": pane.argv.as_ref().map(|argv| &argv.words)})
+                    "reason": pane.decision.reason, "argv": pane.words()})
             })
             .collect();
         out.json(json!({"dryRun": true, "panes": panes}));

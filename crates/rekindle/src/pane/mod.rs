@@ -1,5 +1,6 @@
 //! What runs in restored panes: an agent with a shell behind it, or a page that says what the pane waits for.
 
+pub(crate) mod rest;
 pub(crate) mod run;
 mod terminal;
 pub(crate) mod wait;
@@ -10,8 +11,17 @@ use std::path::Path;
 use std::process::Command;
 
 use agents::claude::launch::NONCE;
+use doctor::Surroundings;
+use state::StateDir;
 
+use crate::context::Context;
 use crate::exit::{Exit, Failure};
+
+/// What rekindle remembers, where there is anything.
+fn state() -> Option<StateDir> {
+    let (Surroundings { state, .. }, _) = Context::surroundings().ok()?;
+    StateDir::existing(state).ok()?
+}
 
 /// Becomes the user's shell, as tmux starts one in a new pane.
 fn become_shell(folder: Option<&Path>) -> Result<Exit, Failure> {

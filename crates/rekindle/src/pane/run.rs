@@ -1,19 +1,18 @@
 //! `rekindle pane run`: an agent in front, and a shell behind it when it ends. The pane stays.
 
+use std::cell::Cell;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agents::claude::CHILD_VARIABLES;
-use doctor::Surroundings;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
-use state::StateDir;
 use state::launch::{Ended, Launch, making};
 use state::lock::Lock;
 
+use super::rest;
 use super::terminal::{Background, Terminal, in_background};
-use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 
@@ -38,12 +37,14 @@ const MAKING: Duration = Duration::from_secs(20);
 const AT_FIRST: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let launch = args.launch.as_deref().and_then(|nonce| {
-        let state = state()?;
-        drop(Lock::acquire_shared(&making(&state), MAKING));
-        Launch::of(&state, nonce)
-    });
-    let note = |how: Ended| launch.iter().for_each(|launch| launch.note_end(how));
+    let state = args.launch.as_ref().and_then(|_| super::state());
+    if let Some(state) = &state {
+        drop(Lock::acquire_shared(&making(state), MAKING));
+    }
+    let launch =
+        args.launch.as_deref().zip(state.as_ref()).and_then(|(nonce, state)| Launch::of(state, nonce));
+    let awaited = Cell::new(false);
+    let note = |how: Ended| awaited.set(launch.as_ref().is_some_and(|launch| launch.note_end(how)));
     let Some((program, rest)) = args.words.split_first() else { return Ok(Exit::Usage) };
     let terminal = Terminal::found();
     let mut agent = Command::new(program);
@@ -67,15 +68,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             }
         }
     }
-    if args.then_close {
+    if awaited.get() {
+        rest::become_it();
+    } else if args.then_close {
         return Ok(Exit::Done);
     }
     super::become_shell(None)
-}
-
-fn state() -> Option<StateDir> {
-    let (Surroundings { state, .. }, _) = Context::surroundings().ok()?;
-    StateDir::existing(state).ok()?
 }
 
 /// Waits for the agent's end; one that is suspended waits for its user.

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use agents::SessionId;
 use state::record::{self, SessionRecord};
@@ -22,6 +23,9 @@ pub(crate) struct Args {
     /// Start it when the pane is looked at
     #[arg(long)]
     on_focus: bool,
+    /// A restore starts it when its turn comes
+    #[arg(long, conflicts_with = "on_focus")]
+    in_turn: bool,
     /// The conversation
     #[arg(value_name = "SESSION", last = true)]
     session: SessionId,
@@ -35,6 +39,8 @@ enum Wish {
     Shell,
     Gone,
 }
+
+const TMUX_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Reports of focus; a terminal that has none sends none.
 const FOCUS_ON: &str = "\x1b[?1004h";
@@ -50,13 +56,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let folder = record.as_ref().and_then(|record| record.project_dir.clone());
     let terminal = Terminal::found();
     let mut why = args.why.clone();
+    // A start that failed is tried again by a key, never by a look: each look would be another failure.
+    let (mut on_focus, mut waits) = (args.on_focus, args.on_focus || args.in_turn);
     loop {
         let missing = folder.as_deref().filter(|folder| !folder.is_dir());
-        show(args, record.as_ref(), context.as_ref(), &why, missing)?;
-        let wish = wish(&terminal, args.on_focus, missing.is_some());
+        show(args, record.as_ref(), context.as_ref(), &why, missing, (waits, on_focus))?;
+        let wish = wish(&terminal, on_focus, missing.is_some());
         match wish {
             Wish::Gone => return Ok(Exit::Done),
-            Wish::Shell => return super::become_shell(folder.as_deref()),
+            Wish::Shell => {
+                looked_at_no_more();
+                return super::become_shell(folder.as_deref());
+            }
             Wish::MakeFolder | Wish::Resume => {
                 if let (Wish::MakeFolder, Some(missing)) = (wish, missing)
                     && let Err(error) = state::durable::users_dir(missing)
@@ -66,6 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 }
                 // Whoever succeeds takes this pane, and this program with it.
                 why = start(&args.session);
+                (on_focus, waits) = (false, false);
             }
         }
     }
@@ -77,6 +89,7 @@ fn show(
     context: Option<&Context>,
     why: &str,
     missing: Option<&Path>,
+    (waits, on_focus): (bool, bool),
 ) -> Result<(), Failure> {
     let name = record.and_then(|record| record.name.as_deref()).unwrap_or("a conversation");
     let mut lines = vec![String::new(), format!("  {name}  {}", args.session.short())];
@@ -90,19 +103,26 @@ fn show(
     }
     lines.push(String::new());
     if !why.is_empty() {
-        let word = if args.on_focus { "waits to be resumed" } else { "was not resumed" };
+        let word = if waits { "waits to be resumed" } else { "was not resumed" };
         lines.extend(wrap(&format!("{word}: {why}"), 74).iter().map(|line| format!("  {line}")));
         lines.push(String::new());
     }
     let folder = if missing.is_some() { "   m  make its directory again and resume" } else { "" };
     lines.push(format!("  Enter  resume it here   s  a shell{folder}"));
     let title = format!("\x1b]2;waits: {}\x07", one_line(name, 40));
-    let focus = if args.on_focus { FOCUS_ON } else { "" };
+    let focus = if on_focus { FOCUS_ON } else { "" };
     let mut out = std::io::stdout().lock();
     let text = lines.join("\r\n");
     write!(out, "\x1b[2J\x1b[H{title}{focus}{text}\r\n")
         .and_then(|()| out.flush())
         .map_err(|error| Failure::new(Exit::Failed, format!("cannot write to the pane: {error}")))
+}
+
+/// A shell does not want to be told when it is looked at.
+fn looked_at_no_more() {
+    if let Some((socket, pane)) = crate::context::pane_around() {
+        mux::leave_alone(&socket, &pane, TMUX_DEADLINE);
+    }
 }
 
 /// Waits for a key, or for the pane to be looked at.

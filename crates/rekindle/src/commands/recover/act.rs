@@ -9,10 +9,10 @@ use recovery::{
     left_in_place,
 };
 use serde_json::json;
-use settle::{Settled, socket_of};
+use settle::Settled;
 
 use crate::briefing::{Ask, briefing};
-use crate::context::Context;
+use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, Table};
 use crate::restoring::{self, Done, Manner};
@@ -55,7 +55,7 @@ fn plan(
     automatic: bool,
 ) -> Result<(Plan, Vec<Restored>), Failure> {
     let wanted = restoring::wanted(context, true, automatic);
-    let around = around();
+    let around = pane_around();
     let record = |session: &SessionId| settled.records.get(session);
     let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
     let sockets: BTreeSet<PathBuf> = places.chain(around.iter().map(|(socket, _)| socket.clone())).collect();
@@ -99,12 +99,6 @@ fn plan(
 
 fn starts(step: &PaneStep) -> bool {
     step.decision.act.starts()
-}
-
-/// The server and the pane that this runs in.
-fn around() -> Option<(PathBuf, String)> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some((variable("TMUX").and_then(|tmux| socket_of(&tmux))?, variable("TMUX_PANE")?))
 }
 
 /// The session that shows a pane.
