@@ -377,20 +377,22 @@ fn a_sync_with_nothing_to_do_opens_no_conversation() {
     world.sync();
     world.sync();
     // With every manifest out of reach it still has nothing to say, so it did not look at them.
-    let conversations = world.state().join("vault/conversations");
-    let aside = world.dir.path().join("aside");
+    let folders: Vec<_> = (0..20).map(|n| world.folder(&format!("session-{n:02}"))).collect();
+    let (name, aside) = ("manifest.jsonl", "aside");
     let mut quiet = false;
     for _ in 0..200 {
         // Entries read in the tick of the change are looked at once more; time passes by itself.
         if world.sync().changed == 0 {
-            fs::rename(&conversations, &aside).unwrap();
-            fs::create_dir(&conversations).unwrap();
+            for folder in &folders {
+                fs::rename(folder.join(name), folder.join(aside)).unwrap();
+            }
             let report = world.sync();
             quiet = report.files == 20
                 && report.events.is_empty()
-                && fs::read_dir(&conversations).unwrap().count() == 0;
-            fs::remove_dir_all(&conversations).unwrap();
-            fs::rename(&aside, &conversations).unwrap();
+                && folders.iter().all(|folder| !folder.join(name).exists());
+            for folder in &folders {
+                fs::rename(folder.join(aside), folder.join(name)).unwrap();
+            }
         }
         if quiet {
             break;
