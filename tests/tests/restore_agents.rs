@@ -144,15 +144,21 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("ask-00"));
     assert!(sent.contains("RESTORATION CONTEXT"));
-    let kept = undo(&lab, &[]);
-    let what = |pane: &str| {
+    let undone = |more: &[&str], pane: &str| {
+        let kept = undo(&lab, more);
         let panes = kept["panes"].as_array().unwrap();
         panes.iter().find(|known| known["pane"] == pane).unwrap()["what"].clone()
     };
-    assert_eq!((what("work:0.0"), what("work:1.0")), (json!("kept"), json!("closed")), "{kept}");
+    assert_eq!(undone(&["--dry-run"], "work:0.0"), "kept");
     lab.type_line("work:0.0", "/exit").unwrap();
     let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();
     assert!(wait_until(PATIENCE, || command() == "bash"), "{} {}", command(), lab.screen("work:0.0"));
+    // What its user does in that shell is theirs.
+    lab.type_line("work:0.0", "tail -f /dev/null").unwrap();
+    assert!(wait_until(PATIENCE, || command() == "tail"), "{}", command());
+    assert_eq!(undone(&[], "work:0.0"), "kept");
+    assert_eq!(command(), "tail");
+    assert!(!lab.tmux(&["list-panes", "-t", "work:1.0"]).unwrap().success(), "nobody worked there");
 }
 
 /// A restore that was killed is the last one: it is taken back, and not the one before it.

@@ -55,13 +55,22 @@ impl Surroundings {
     /// # Errors
     /// The state directory or the vault cannot be opened.
     pub fn clinic(&self, config: &Config) -> Result<Clinic, Error> {
-        Clinic::open(StateDir::open(&self.state)?, self.configs(config))
+        let state = StateDir::open(&self.state)?;
+        let known = || state::accounts::known(&state);
+        let of_records = if self.claude.is_some() { Vec::new() } else { known() };
+        let configs = self.all_configs(config, of_records);
+        Clinic::open(state, configs)
     }
 
-    /// The agents' configuration directories: what the environment names, the home's, and the slots'.
+    /// The agents' configuration directories: what the environment names alone, else the home's and the slots'.
     pub fn configs(&self, config: &Config) -> Vec<ConfigDir> {
-        let slots: Vec<PathBuf> = config.slots.iter().map(|slot| self.expand(&slot.config_dir)).collect();
-        config_dirs(self.claude.as_deref(), Some(&self.home), &slots)
+        self.all_configs(config, Vec::new())
+    }
+
+    fn all_configs(&self, config: &Config, of_records: Vec<PathBuf>) -> Vec<ConfigDir> {
+        let slots = config.slots.iter().map(|slot| self.expand(&slot.config_dir));
+        let extra: Vec<PathBuf> = slots.chain(of_records).collect();
+        config_dirs(self.claude.as_deref(), Some(&self.home), &extra)
     }
 
     /// `~/x` in the configuration means the home directory.

@@ -3,6 +3,8 @@
 //! **Nothing is guessed**: a pane gets back its own conversation or an explained refusal. Starting fresh costs one
 //! history; resuming a stranger's hands over its authority.
 
+use std::path::PathBuf;
+
 use agents::SessionId;
 use agents::claude::Owner;
 use jiff::Timestamp;
@@ -27,6 +29,8 @@ pub struct Remembered {
     pub persistent: bool,
     /// When it was last heard of.
     pub last_seen: Timestamp,
+    /// The directory of its account, where that is not looked at: nothing can be told of it then.
+    pub out_of_sight: Option<PathBuf>,
     /// Who is in it now.
     pub owner: OwnerFact,
     /// What can be resumed of it.
@@ -250,6 +254,13 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
     if remembered.owner == OwnerFact::Here {
         return Some(decision(Act::Nothing, "its agent is there"));
     }
+    if let Some(account) = &remembered.out_of_sight {
+        let why = format!(
+            "its account is in {}, which is not looked at while CLAUDE_CONFIG_DIR is set",
+            account.display()
+        );
+        return Some(decision(Act::Refuse, why));
+    }
     if let Some(why) = remembered.owner.objection() {
         return Some(decision(Act::Refuse, why));
     }
@@ -301,6 +312,7 @@ mod tests {
             reason: Some("server_exit".to_owned()),
             persistent: false,
             last_seen: Timestamp::from_second(1_000_000).unwrap(),
+            out_of_sight: None,
             owner: OwnerFact::Nobody,
             transcript: TranscriptFact::Healthy,
             places_agree: true,
@@ -384,6 +396,8 @@ mod tests {
 
     #[test]
     fn a_conversation_of_another_place_is_refused() {
+        let elsewhere = |facts: &mut Remembered| facts.out_of_sight = Some("/b".into());
+        check(elsewhere, Act::Refuse, "its account is in /b");
         check(|facts| facts.transcript_there = false, Act::Refuse, "another directory");
     }
 

@@ -91,6 +91,7 @@ impl<'a> Ground<'a> {
             reason: record.and_then(|record| record.reason.clone()),
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
+            out_of_sight: record.and_then(SessionRecord::config_dir).filter(|account| !self.sees(account)),
             owner: self.owners.of(session, path.as_deref().unwrap_or(Path::new("/nonexistent"))).into(),
             transcript,
             places_agree,
@@ -115,6 +116,14 @@ impl<'a> Ground<'a> {
                 .and_then(|account| self.spent.get(&account).cloned()),
         };
         Known { facts: remembered, recipe }
+    }
+
+    /// Whether conversations and agents of an account are looked at.
+    fn sees(&self, account: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let configs = &self.clinic.configs;
+        configs.iter().any(|config| config.path() == account)
+            || configs.iter().any(|config| real(config.path()) == real(account))
     }
 
     fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {

@@ -76,15 +76,25 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         return Occupant::Agent { session: started_in(&pane.start_command), empty: false };
     }
     let children = processes.values().any(|process| process.parent == pane.pid);
+    let own = processes.get(&pane.pid).map(|process| process.first_words.as_slice());
     match pane.command.as_str() {
         _ if pane.dead => Occupant::Shell,
-        name if !is_shell(name) && runs_ours(&pane.start_command, "wait") && !children => Occupant::Waiting,
+        _ if !children && runs(own, &pane.start_command, "wait") => Occupant::Waiting,
         // Its agent is about to begin, or has just ended: a moment later it is one or a shell.
-        name if !is_shell(name) && runs_ours(&pane.start_command, "run") => {
+        _ if runs(own, &pane.start_command, "run") => {
             Occupant::Agent { session: started_in(&pane.start_command), empty: false }
         }
         name if is_shell(name) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
+    }
+}
+
+/// Whether the process of a pane is `pane wait` or `pane run` of this program. What the pane was started with stays when a
+/// shell has taken its place, and says nothing of what runs in that; it counts only while tmux has not yet started it.
+fn runs(own: Option<&[String]>, started_with: &str, verb: &str) -> bool {
+    match own {
+        Some([program, ..]) if !program.starts_with("tmux") => runs_ours(&own.unwrap_or_default().join(" "), verb),
+        _ => runs_ours(started_with, verb),
     }
 }
 
@@ -133,6 +143,12 @@ mod tests {
         assert!(runs_ours("/x/rekindle-2 pane run --launch x -- claude", "run"));
         assert!(runs_ours("\"/x y/rekindle\" \"pane\" \"wait\" \"--why\" \"run\"", "wait"));
         assert!(!runs_ours("vim pane", "wait") && !runs_ours("", "run"));
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let started = format!("/x/rekindle pane run --launch x -- claude --resume {id}");
+        assert!(runs(Some(&words("/x/rekindle pane run")), &started, "run"));
+        assert!(runs(Some(&words("tmux -S x")), &started, "run"), "it is about to begin");
+        assert!(!runs(Some(&words("-bash")), &started, "run"), "its agent has ended, and this is its user's shell");
+        assert!(!runs(Some(&words("/x/rekindle pane rest")), &started, "run"));
         assert_eq!(of("claude --resume"), None);
         assert_eq!(of("bash"), None);
     }

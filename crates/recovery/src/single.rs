@@ -166,6 +166,7 @@ mod tests {
             reason: Some("process_died".to_owned()),
             persistent: false,
             last_seen: Timestamp::UNIX_EPOCH,
+            out_of_sight: None,
             owner: OwnerFact::Nobody,
             transcript: TranscriptFact::Healthy,
             places_agree: false,

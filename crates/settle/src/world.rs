@@ -33,6 +33,8 @@ pub struct Proc {
     pub tty: Option<String>,
     /// The process above it.
     pub parent: u32,
+    /// Its program and its first two arguments.
+    pub first_words: Vec<String>,
     /// Whether it looks like an agent.
     pub agent: bool,
     /// Where it works; only looked up for agents.
@@ -252,6 +254,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
         started_ms: process.started_ms,
         tty: tty_name(process.tty),
         parent: process.parent,
+        first_words: process.arguments().iter().take(3).cloned().collect(),
         ..Proc::default()
     };
     if !process.is_agent() {

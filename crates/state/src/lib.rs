@@ -2,6 +2,7 @@
 //!
 //! **Only [`durable`] writes files.** Everything else in the project goes through it.
 
+pub mod accounts;
 pub mod config;
 mod dir;
 pub mod durable;

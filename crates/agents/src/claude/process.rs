@@ -172,6 +172,11 @@ impl Process {
         })
     }
 
+    /// Its program and arguments, but for empty ones.
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
     pub fn is_agent(&self) -> bool {
         super::chain::is_agent(&self.arguments)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
-use agents::claude::Owners;
+use agents::claude::{CHILD_VARIABLES, Owners};
 use agents::claude::launch::start_environment;
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
@@ -136,7 +136,7 @@ impl Actor<'_> {
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
         let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, present);
         let words = with_prompt(&argv.words, &session, told.prompt);
-        let words = self.keeper(&words, &nonce, step.own_command);
+        let words = self.keeper(&words, &nonce, step.own_command, &start.unset);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
         let cwd = cwd.to_string_lossy().into_owned();
@@ -170,10 +170,14 @@ impl Actor<'_> {
     }
 
     /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.
-    fn keeper(&self, words: &[String], nonce: &str, own_command: bool) -> Vec<String> {
+    fn keeper(&self, words: &[String], nonce: &str, own_command: bool, without: &[&str]) -> Vec<String> {
         let mut kept = self.words(&["pane", "run", "--launch", nonce]);
         if own_command {
             kept.push("--then-close".to_owned());
+        }
+        // What agents set for their children is taken out by the keeper in any case.
+        for name in without.iter().filter(|name| !CHILD_VARIABLES.contains(name)) {
+            kept.extend(["--without".to_owned(), (*name).to_owned()]);
         }
         kept.push("--".to_owned());
         kept.extend(words.iter().cloned());

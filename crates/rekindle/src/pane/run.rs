@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// End with the agent instead
     #[arg(long)]
     then_close: bool,
+    /// A variable that the agent does not get
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
     /// The agent and its arguments
     #[arg(value_name = "WORDS", required = true, last = true)]
     words: Vec<String>,
@@ -50,7 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut agent = Command::new(program);
     agent.args(rest).process_group(0);
     // The server may have them from an agent that started it: one that takes itself for a child keeps no transcript.
-    for name in CHILD_VARIABLES {
+    let without = args.without.iter().map(String::as_str);
+    for name in CHILD_VARIABLES.iter().copied().chain(without) {
         agent.env_remove(name);
     }
     match agent.spawn() {

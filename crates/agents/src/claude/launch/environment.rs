@@ -21,6 +21,21 @@ pub struct Start {
 /// The terminal multiplexer sets these itself for each pane.
 const PANE: [&str; 2] = ["TMUX", "TMUX_PANE"];
 
+/// What decides whose account an agent works for, and with what. One that an agent did not have must not come from the place
+/// where it is started again.
+const ACCOUNT: [&str; 10] = [
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_MODEL",
+    "ANTHROPIC_SMALL_FAST_MODEL",
+];
+
 /// What stands in the place of a secret in a record.
 const REDACTED: &str = "[redacted: ";
 
@@ -39,6 +54,11 @@ pub fn start_environment<'a>(
     let mut start = Start { unset: CHILD_VARIABLES.to_vec(), ..Start::default() };
     if server.is_none() {
         start.unset.extend(PANE);
+    }
+    // Of an agent whose environment is not on record it is not known what it did not have.
+    if !recorded.is_empty() {
+        let had = |name: &&str| recorded.iter().any(|(known, _)| known == name);
+        start.unset.extend(ACCOUNT.iter().filter(|name| !had(name)));
     }
     for (name, value) in recorded {
         let dropped = name == NONCE
@@ -101,6 +121,10 @@ mod tests {
             assert!(start.unset.contains(&name), "{name}");
         }
         assert!(!start.unset.contains(&"TMUX"));
+        assert!(start.unset.contains(&"CLAUDE_CONFIG_DIR"), "it worked for the first account");
+        assert!(!start.unset.contains(&"ANTHROPIC_API_KEY"), "which has this key");
+        let nothing = start_environment([], None, "new", |_| false);
+        assert!(!nothing.unset.contains(&"CLAUDE_CONFIG_DIR"), "nobody knows");
     }
 
     #[test]

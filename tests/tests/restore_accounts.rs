@@ -1,0 +1,69 @@
+//! Each agent comes back for its own account and with its own settings, whatever the place where it is restored has.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::run;
+use lab::wired::PATIENCE;
+use serde_json::{Value, json};
+
+/// The environment of the agent of a conversation.
+fn environment(lab: &Lab, session: &str) -> BTreeMap<String, String> {
+    let active = |record: &Value| record["sessionId"] == session && record["status"] == "active";
+    let record = lab.record_where("active", active).unwrap();
+    let pid = record["runs"].as_array().unwrap().last().unwrap()["pid"].as_u64().unwrap();
+    let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let pairs = bytes.split(|byte| *byte == 0).map(|pair| String::from_utf8_lossy(pair).into_owned());
+    pairs.filter_map(|pair| pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect()
+}
+
+#[test]
+fn each_agent_keeps_its_account_and_its_settings() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    let other = lab.home.root().join("other-account");
+    fs::create_dir(&other).unwrap();
+    fs::copy(lab.home.config().join("settings.json"), other.join("settings.json")).unwrap();
+    fs::copy(lab.home.home().join(".claude.json"), other.join(".claude.json")).unwrap();
+    let account = other.to_str().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    let variables = format!("CLAUDE_CONFIG_DIR={account} ANTHROPIC_MODEL=claude-opus-4-1 CLAUDE_CODE_MAX_OUTPUT_TOKENS=9000");
+    lab.window(&format!("{variables} exec claude 'ask-01 please'")).unwrap();
+    let id = |record: Value| record["sessionId"].as_str().unwrap().to_owned();
+    let one = id(lab.idle_at("work:0.0", "ask-00").unwrap());
+    let two = id(lab.idle_at("work:1.0", "ask-01").unwrap());
+    lab.home.rekindle_json(&["save"]).unwrap();
+    lab.crash(&[&one, &two]).unwrap();
+
+    // Who looks at one account only can tell nothing of the other.
+    let mut narrow = lab.home.rekindle_command(&["restore", "--dry-run", "--json"]);
+    narrow.env_clear().envs(lab.env()).env("CLAUDE_CONFIG_DIR", account);
+    let done = run(&mut narrow, PATIENCE).unwrap();
+    let plan: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()));
+    let of = |session: &str| {
+        plan["panes"].as_array().unwrap().iter().find(|pane| pane["sessionId"] == session).unwrap().clone()
+    };
+    assert_eq!(of(&one)["act"], "refuse", "{plan}");
+    assert!(of(&one)["reason"].as_str().unwrap().contains("CLAUDE_CONFIG_DIR is set"), "{plan}");
+    assert_eq!(of(&two)["act"], "resume", "{plan}");
+
+    // The server that they come back on belongs to the other account.
+    let mut server = lab.home.tmux().command();
+    server.env_clear().envs(lab.env()).env("CLAUDE_CONFIG_DIR", account).env("ANTHROPIC_MODEL", "claude-x");
+    server.args(["new-session", "-d", "-s", "beside"]).current_dir(lab.home.project());
+    assert!(run(&mut server, PATIENCE).unwrap().success());
+    let done = lab.rekindle(&["restore", "--yes", "--json"]).unwrap();
+    let done: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()));
+    assert_eq!((&done["restored"], &done["total"]), (&json!(2), &json!(2)), "{done}");
+    let (first, second) = (environment(&lab, &one), environment(&lab, &two));
+    let [config, model, most] = ["CLAUDE_CONFIG_DIR", "ANTHROPIC_MODEL", "CLAUDE_CODE_MAX_OUTPUT_TOKENS"];
+    assert_eq!((first.get(config), first.get(model), first.get(most)), (None, None, None));
+    let is = |name: &str, value: &str| second.get(name).map(String::as_str) == Some(value);
+    assert!(is(config, account) && is(model, "claude-opus-4-1") && is(most, "9000"), "{second:?}");
+    assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+    assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
+}
