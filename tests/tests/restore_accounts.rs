@@ -31,7 +31,9 @@ fn each_agent_keeps_its_account_and_its_settings() {
     let account = other.to_str().unwrap();
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
-    let variables = format!("CLAUDE_CONFIG_DIR={account} ANTHROPIC_MODEL=claude-opus-4-1 CLAUDE_CODE_MAX_OUTPUT_TOKENS=9000");
+    let variables = format!(
+        "CLAUDE_CONFIG_DIR={account} ANTHROPIC_MODEL=claude-opus-4-1 CLAUDE_CODE_MAX_OUTPUT_TOKENS=9000"
+    );
     lab.window(&format!("{variables} exec claude 'ask-01 please'")).unwrap();
     let id = |record: Value| record["sessionId"].as_str().unwrap().to_owned();
     let one = id(lab.idle_at("work:0.0", "ask-00").unwrap());

@@ -241,6 +241,21 @@ fn a_lazy_pane_waits_for_its_user() {
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
     assert!(wait_until(PATIENCE, || agents(&lab) == 1), "{}", shows());
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
+    // It is the restore that has come so far.
+    let last = || lab.home.rekindle_json(&["restore", "--last"]).unwrap();
+    assert!(wait_until(PATIENCE, || last()["restored"] == 1), "{}", last());
+    assert_eq!((&last()["restoreId"], &last()["total"]), (&done["restoreId"], &json!(2)), "{}", last());
+    let would = undo(&lab, &["--dry-run"]);
+    assert_eq!(would["panes"].as_array().unwrap().len(), 2, "{would}");
+    // A shell in its place is not told when it is looked at.
+    let told = || lab.pane("work:1.0", "#{@rekindle_lazy}#{pane_current_command}").unwrap();
+    assert!(told().starts_with('1'), "{}", told());
+    lab.tmux(&["send-keys", "-t", "work:1.0", "s"]).unwrap();
+    assert!(wait_until(PATIENCE, || told() == "bash"), "{}", told());
+    lab.home.configure("").unwrap();
+    let done = restore(&lab, &["--lazy"]);
+    assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
+    assert!(told().starts_with('1'), "{}", told());
     // Being looked at is enough.
     lab.tmux(&["select-window", "-t", "work:1"]).unwrap();
     assert!(wait_until(PATIENCE, || agents(&lab) == 2), "{}", lab.screen("work:1.0"));

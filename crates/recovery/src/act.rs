@@ -245,7 +245,9 @@ impl Actor<'_> {
     }
 
     fn show_in(&self, socket: &Path, step: &PaneStep, pane: Option<&str>, why: &str, turn: Turn) {
-        let (Some(pane), true) = (pane, step.ours && step.session.is_some()) else { return };
+        // A shell that an agent would take is taken by the page as well.
+        let free = step.ours || turn == Turn::OnFocus;
+        let (Some(pane), true) = (pane, free && step.session.is_some()) else { return };
         if step.seat == Seat::New && why == step.decision.reason {
             return;
         }

@@ -93,7 +93,9 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
 /// shell has taken its place, and says nothing of what runs in that; it counts only while tmux has not yet started it.
 fn runs(own: Option<&[String]>, started_with: &str, verb: &str) -> bool {
     match own {
-        Some([program, ..]) if !program.starts_with("tmux") => runs_ours(&own.unwrap_or_default().join(" "), verb),
+        Some([program, ..]) if !program.starts_with("tmux") => {
+            runs_ours(&own.unwrap_or_default().join(" "), verb)
+        }
         _ => runs_ours(started_with, verb),
     }
 }
@@ -147,7 +149,10 @@ mod tests {
         let started = format!("/x/rekindle pane run --launch x -- claude --resume {id}");
         assert!(runs(Some(&words("/x/rekindle pane run")), &started, "run"));
         assert!(runs(Some(&words("tmux -S x")), &started, "run"), "it is about to begin");
-        assert!(!runs(Some(&words("-bash")), &started, "run"), "its agent has ended, and this is its user's shell");
+        assert!(
+            !runs(Some(&words("-bash")), &started, "run"),
+            "its agent has ended, and this is its user's shell"
+        );
         assert!(!runs(Some(&words("/x/rekindle pane rest")), &started, "run"));
         assert_eq!(of("claude --resume"), None);
         assert_eq!(of("bash"), None);

@@ -34,10 +34,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Those with which an agent is back at work.
+    pub const BACK: [Outcome; 4] =
+        [Outcome::Resumed, Outcome::RepairedResumed, Outcome::VaultResumed, Outcome::FreshWithContext];
+
     /// Whether an agent is back at work.
     pub fn is_back(self) -> bool {
-        use Outcome::{FreshWithContext, RepairedResumed, Resumed, VaultResumed};
-        matches!(self, Resumed | RepairedResumed | VaultResumed | FreshWithContext)
+        Outcome::BACK.contains(&self)
     }
 }
 

@@ -92,6 +92,16 @@ pub struct PaneDecision {
     pub server: Option<(u32, i64)>,
 }
 
+impl PaneDecision {
+    /// Adds what came of it.
+    pub fn note(&mut self, restored: &Restored) {
+        self.outcome = serde_json::to_value(restored.outcome).ok();
+        self.outcome_reason = Some(restored.reason.clone());
+        self.now_in.clone_from(&restored.session_id);
+        self.back_at = restored.back_at;
+    }
+}
+
 impl DecisionRecord {
     /// What a plan is about to do.
     pub fn of(plan: &Plan, restore_id: String, by: &str, at: Timestamp) -> DecisionRecord {
@@ -146,12 +156,24 @@ impl DecisionRecord {
         for pane in &mut self.panes {
             pane.server = server(&pane.socket);
             let Some(one) = restored.iter().find(|one| one.mark == pane.mark) else { continue };
-            pane.outcome = serde_json::to_value(one.outcome).ok();
-            pane.outcome_reason = Some(one.reason.clone());
-            pane.now_in.clone_from(&one.session_id);
-            pane.back_at = one.back_at;
+            pane.note(one);
             pane.id.clone_from(&one.id);
         }
+    }
+
+    /// The pane of this restore in which a conversation waits for its user.
+    pub fn waiting(
+        &mut self,
+        server: (u32, i64),
+        pane: &str,
+        session: &SessionId,
+    ) -> Option<&mut PaneDecision> {
+        let open = self.finished && self.undone.is_none();
+        self.panes.iter_mut().filter(|_| open).find(|known| {
+            known.server == Some(server)
+                && known.id.as_deref() == Some(pane)
+                && known.session_id.as_ref() == Some(session)
+        })
     }
 
     /// Writes it down.

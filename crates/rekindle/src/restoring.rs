@@ -1,5 +1,7 @@
 //! What restoring and recovering have in common: the look at everything, the one who acts, and what is written down.
 
+mod waited;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,6 +22,9 @@ use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
+use waited::{complete, waited_for};
+
+pub(crate) use waited::FROM_ITS_PANE;
 
 /// A server that is alive answers within milliseconds, a loaded one within a second.
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
@@ -114,7 +119,10 @@ pub(crate) fn act(
     let begun = Timestamp::now();
     let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
     let mut record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
-    record.store(state)?;
+    let waited = if by == FROM_ITS_PANE { waited_for(context, plan) } else { None };
+    if waited.is_none() {
+        record.store(state)?;
+    }
     let actor = Actor {
         state,
         clinic: &context.clinic,
@@ -140,6 +148,10 @@ pub(crate) fn act(
         say(&format!("rekindle: the vault is not up to date: cannot {error}"));
     }
     let Acted { panes, started } = actor.act(plan);
+    if let Some((mut earlier, server)) = waited {
+        follow(context, plan, &panes)?;
+        return complete(context, &mut earlier, server, panes, started);
+    }
     record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
@@ -205,16 +217,19 @@ fn publish(context: &Context, done: &Done, begun: Timestamp) -> Result<(), Failu
         .with("total", done.total as u64);
     journal.append(&entry)?;
     for pane in done.panes.iter().filter(|pane| pane.session_id.is_some()) {
-        let outcome = json!(pane.outcome);
-        let entry = Entry::new(now, "pane_restored")
-            .with("restore", done.restore_id.as_str())
-            .with("session", json!(pane.session_id))
-            .with("pane", pane.pane.as_str())
-            .with("outcome", outcome)
-            .with("why", pane.reason.as_str());
-        journal.append(&entry)?;
+        journal.append(&told(pane, &done.restore_id, now))?;
     }
     Ok(())
+}
+
+/// What the journal says of a pane.
+fn told(pane: &Restored, restore_id: &str, now: Timestamp) -> Entry {
+    Entry::new(now, "pane_restored")
+        .with("restore", restore_id)
+        .with("session", json!(pane.session_id))
+        .with("pane", pane.pane.as_str())
+        .with("outcome", json!(pane.outcome))
+        .with("why", pane.reason.as_str())
 }
 
 /// The outcomes as JSON, for `restore` and `recover`.

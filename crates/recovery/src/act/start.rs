@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
-use agents::claude::{CHILD_VARIABLES, Owners};
 use agents::claude::launch::start_environment;
+use agents::claude::{CHILD_VARIABLES, Owners};
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
 use state::launch::{Ended, Launch};

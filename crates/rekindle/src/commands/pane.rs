@@ -6,7 +6,7 @@ use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
 use crate::pane::{rest, run, wait};
-use crate::restoring::{self, Manner};
+use crate::restoring::{self, FROM_ITS_PANE, Manner};
 
 /// What runs in restored panes
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ fn start(session: &SessionId) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Refused, step.decision.reason.clone()));
     }
     let at_once = Manner { lazy: Some(false), ..Manner::default() };
-    let restored = restoring::act(&context, &settled, &plan, at_once, "pane")?;
+    let restored = restoring::act(&context, &settled, &plan, at_once, FROM_ITS_PANE)?;
     match restored.panes.iter().find(|one| !one.outcome.is_back()) {
         Some(failed) => Err(Failure::new(Exit::Failed, failed.reason.clone())),
         None => Out::new().finish(),

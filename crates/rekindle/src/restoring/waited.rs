@@ -1,0 +1,80 @@
+//! A pane that a restore left waiting, and that is started when its user asks: what comes of it belongs to that restore.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
+use serde_json::{Value, json};
+use state::durable;
+use state::journal::Journal;
+
+use super::{Done, TMUX_DEADLINE, told};
+use crate::context::Context;
+use crate::exit::Failure;
+
+/// What asks for a conversation from the pane that waits for it.
+pub(crate) const FROM_ITS_PANE: &str = "pane";
+
+/// The restore that left a conversation waiting in this pane, with its server: what comes of it now belongs to that restore.
+pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<(DecisionRecord, (u32, i64))> {
+    let step = plan.panes().next()?;
+    let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session) else { return None };
+    let socket = &plan.servers.first()?.socket;
+    let mux::Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return None };
+    let server = (server.id.pid, server.id.started);
+    let mut records = recovery::decisions(&context.clinic.state);
+    let record =
+        records.find_map(|mut record| record.waiting(server, pane, session).is_some().then_some(record));
+    Some((record?, server))
+}
+
+/// Adds to an earlier restore what has come of a pane that waited.
+pub(super) fn complete(
+    context: &Context,
+    earlier: &mut DecisionRecord,
+    server: (u32, i64),
+    panes: Vec<Restored>,
+    started: Option<Instant>,
+) -> Result<Done, Failure> {
+    let state = &context.clinic.state;
+    let restore_id = earlier.restore_id.clone();
+    for one in &panes {
+        let session = one.session_id.as_ref();
+        let known =
+            one.id.as_deref().zip(session).and_then(|(id, session)| earlier.waiting(server, id, session));
+        if let Some(known) = known {
+            known.note(one);
+        }
+    }
+    earlier.store(state)?;
+    let (now, journal) = (Timestamp::now(), Journal::at(state.journal()));
+    panes.iter().try_for_each(|pane| journal.append(&told(pane, &restore_id, now)))?;
+    report_again(context, &restore_id, &panes)?;
+    let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
+    Ok(Done { restore_id, total: panes.len(), panes, restored, started })
+}
+
+/// Brings the report of the last restore up to date, where it is this one's.
+fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Result<(), Failure> {
+    let path = context.clinic.state.instances().join("restore/last-restore.json");
+    let Some(mut report) =
+        std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+    else {
+        return Ok(());
+    };
+    let ours = report["restoreId"] == restore_id;
+    let Some(known) = report["panes"].as_array_mut().filter(|_| ours) else {
+        return Ok(());
+    };
+    for one in panes {
+        for pane in known.iter_mut().filter(|pane| pane["id"] == json!(one.id)) {
+            let name = pane["pane"].take();
+            *pane = json!(one);
+            pane["pane"] = name;
+        }
+    }
+    let is_back = |pane: &&Value| Outcome::BACK.iter().any(|outcome| pane["outcome"] == json!(outcome));
+    report["restored"] = json!(known.iter().filter(is_back).count());
+    report["at"] = json!(Timestamp::now());
+    Ok(durable::replace(&path, format!("{report:#}\n").as_bytes())?)
+}
