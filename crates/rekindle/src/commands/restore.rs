@@ -148,7 +148,8 @@ fn unmoved(planned: &Plan) -> Done {
 
 /// From now on what is there counts, and not what was there before the crash. Where that fails, the save before stays.
 fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored]) {
-    let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken);
+    let kept = context.config.save.scrollback_lines > 0;
+    let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
     if let Err(failure) = super::save::quietly(context, Kind::Event, texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
     }
