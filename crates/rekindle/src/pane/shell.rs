@@ -1,6 +1,7 @@
 //! `rekindle pane shell`: what a pane showed when it was saved, and then its shell. **Whatever goes wrong with the text, the
 //! shell comes.**
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -41,17 +42,30 @@ const MAKING: Duration = Duration::from_secs(20);
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     // A key that is pressed too early must not end the pane.
     interrupts(Interrupts::Nothing);
+    let shell = super::users_shell();
+    let name = Path::new(&shell).file_name().unwrap_or_default();
+    be_called(name);
     if let Some((text, taken_at)) = text(args) {
         show(&text, taken_at);
     }
     interrupts(Interrupts::End);
     if let Some(command) = &args.command {
-        let shell = super::users_shell();
-        let name = Path::new(&shell).file_name().unwrap_or_default();
         // As tmux does it. Where even that fails, the shell itself is left.
         let _ = Command::new(&shell).arg0(name).arg("-c").arg(command).exec();
     }
     super::become_shell(None)
+}
+
+/// Begins anew under the shell's name: tmux calls windows after the program in front, and a save that is taken meanwhile
+/// should know the pane as what it is.
+fn be_called(name: &OsStr) {
+    let mut words = std::env::args_os();
+    if words.next().is_some_and(|own| own != name)
+        && let Ok(program) = std::env::current_exe()
+    {
+        // Where that fails it has the wrong name for a moment.
+        let _ = Command::new(program).arg0(name).args(words).exec();
+    }
 }
 
 /// The text, when its pane has the size that it keeps: until then every line would be laid out twice.
