@@ -84,8 +84,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         name if !is_shell(name) && runs_ours(&pane.start_command, "run") => {
             Occupant::Agent { session: started_in(&pane.start_command), empty: false }
         }
-        name if becomes_shell(&pane.start_command, name) => Occupant::Shell,
-        name if is_shell(name) && !children => Occupant::Shell,
+        name if (is_shell(name) || becomes_shell(&pane.start_command, name)) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
     }
 }

@@ -15,7 +15,8 @@ pub fn is_restored_shell(command: &str) -> bool {
     runs_ours(command, "shell")
 }
 
-/// Whether such a pane has not become its shell yet, by the name of the program in front.
+/// Whether such a pane has not become its shell yet, by the name of the program in front. What its user runs there later may
+/// be called so, too: then the shell is above it.
 pub fn becomes_shell(command: &str, in_front: &str) -> bool {
     let name = |word: &str| word.rsplit('/').next() == Some(in_front);
     !in_front.is_empty() && called(command, "shell").is_some_and(name)
