@@ -126,12 +126,12 @@ fn everything_is_saved_privately_and_no_name_runs() {
 #[test]
 fn what_a_pane_showed_can_be_read() {
     let desk = Desk::with(2);
-    desk.tmux(&["new-session", "-d", "-t", "work", "-s", "mirror"]);
+    desk.tmux(&["new-session", "-d", "-t", "work", "-s", "zoo"]);
     print(&desk, "work:1", "hello there");
     let pane = desk.tmux(&["display-message", "-p", "-t", "work:1", "#{pane_id}"]);
     let saved = desk.save(&["--name", "first"]);
     let show = |save: &str, pane: &str| desk.run(&["saves", "show", save, "--scrollback", pane]);
-    for name in ["work:1.0", "mirror:1.0", &pane] {
+    for name in ["work:1.0", "zoo:1.0", &pane] {
         let shown = show("first", name);
         assert_eq!((shown.code(), shown.stdout.as_str()), (Some(0), "hello there\nhello there\n"), "{name}");
     }
