@@ -37,7 +37,7 @@ fn help_of_saves() {
 
     Commands:
       list    List every save, the newest first (also what happens without a word)
-      show    Show the sessions, windows and panes of a save
+      show    Show the sessions, windows and panes of a save, or what a pane showed
       diff    Say in words what changed from one save to another
       export  Copy a save into a file, its scrollback beside it
       import  Take a save from a file: an exported one, or one of tmux-resurrect
@@ -73,7 +73,7 @@ fn help_of_saves_list() {
 #[test]
 fn help_of_saves_show() {
     insta::assert_snapshot!(help(&["saves", "show"]).unwrap(), @r#"
-    Show the sessions, windows and panes of a save
+    Show the sessions, windows and panes of a save, or what a pane showed
 
     Usage: rekindle saves show [OPTIONS] [SAVE]
 
@@ -81,12 +81,14 @@ fn help_of_saves_show() {
       [SAVE]  The save; the current one where none is given [default: current]
 
     Options:
-          --json  Print one JSON object
-      -h, --help  Print help
+          --scrollback <PANE>  Print what this pane showed: `work:1.0`, `%4`
+          --json               Print one JSON object
+      -h, --help               Print help
 
     Examples:
       rekindle saves show
       rekindle saves show before-upgrade
+      rekindle saves show --scrollback work:1.0
     "#);
 }
 

@@ -124,6 +124,36 @@ fn everything_is_saved_privately_and_no_name_runs() {
 }
 
 #[test]
+fn what_a_pane_showed_can_be_read() {
+    let desk = Desk::with(2);
+    desk.tmux(&["new-session", "-d", "-t", "work", "-s", "zoo"]);
+    print(&desk, "work:1", "hello there");
+    let pane = desk.tmux(&["display-message", "-p", "-t", "work:1", "#{pane_id}"]);
+    let saved = desk.save(&["--name", "first"]);
+    let show = |save: &str, pane: &str| desk.run(&["saves", "show", save, "--scrollback", pane]);
+    for name in ["work:1.0", "zoo:1.0", &pane] {
+        let shown = show("first", name);
+        assert_eq!((shown.code(), shown.stdout.as_str()), (Some(0), "hello there\nhello there\n"), "{name}");
+    }
+    let told = desk.home.rekindle_json(&["saves", "show", "--scrollback", &pane]).unwrap();
+    let expect = json!({"schemaVersion": 1, "save": saved["save"], "pane": "work:1.0", "id": pane,
+        "takenAt": saved["savedAt"], "text": "hello there\nhello there"});
+    assert_eq!(told, expect);
+    let refused = |save: &str, pane: &str, code: i32, why: &str| {
+        let done = show(save, pane);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(code), ""), "{}", done.words());
+        assert!(done.stderr.contains(why), "{}", done.stderr);
+    };
+    refused("first", "work:0.0", 1, "nothing is kept of what work:0.0 showed");
+    refused("first", "work:7.0", 2, "no pane of the save");
+    let packed = desk.folder().join(format!("{}.zst", saved["save"].as_str().unwrap()));
+    fs::write(&packed, b"torn").unwrap();
+    refused("first", "work:1.0", 1, "is gone or damaged");
+    desk.save(&["--no-scrollback"]);
+    refused("current", "work:1.0", 1, "has no scrollback");
+}
+
+#[test]
 fn a_dry_run_writes_no_save() {
     let desk = Desk::with(3);
     let said = desk.save(&["--dry-run"]);

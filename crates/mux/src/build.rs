@@ -85,12 +85,9 @@ pub struct PanePlan {
     pub options: BTreeMap<String, String>,
     /// The program it is started with; a shell where it is empty. No shell reads its words.
     pub command: Vec<String>,
-    /// What that program's environment has besides what all have.
+    /// What that program's environment has besides the server's.
     pub variables: Vec<(String, String)>,
 }
-
-/// Variables that programs in new panes are started with.
-pub type Variables = [(String, String)];
 
 /// The pane option that holds a pane's mark.
 pub const MARK: &str = "@rekindle_pane";
@@ -111,12 +108,12 @@ const ROOMY: u32 = 2000;
 const ASIDE: u32 = 999_999;
 
 /// The commands that make these sessions, each after those whose windows it shows.
-pub fn script(sessions: &[SessionPlan], base: Base, variables: &Variables) -> String {
+pub fn script(sessions: &[SessionPlan], base: Base) -> String {
     let mut out = String::new();
     let all = Sessions(sessions);
     let numbered = || sessions.iter().enumerate();
     for (at, session) in numbered().filter(|(_, session)| session.shares_with.is_none()) {
-        all.own_windows(&mut out, at, session, base, variables);
+        all.own_windows(&mut out, at, session, base);
     }
     for (at, session) in numbered().filter(|(_, session)| session.shares_with.is_none()) {
         all.linked_windows(&mut out, at, session, base);
@@ -166,21 +163,14 @@ impl Sessions<'_> {
         self.0.iter().position(|session| session.name == name)
     }
 
-    fn own_windows(
-        &self,
-        out: &mut String,
-        at: usize,
-        session: &SessionPlan,
-        base: Base,
-        variables: &Variables,
-    ) {
+    fn own_windows(&self, out: &mut String, at: usize, session: &SessionPlan, base: Base) {
         for (nth, window) in session.windows.iter().enumerate() {
             let Some(first) = window.panes.first() else { continue };
             let (cwd, target) = (text(&first.cwd), self.window(at, window.index));
             // Given here it stays as it is; `rename-window` would escape `$x`, backslashes and control characters (measured
             // on 3.3a).
             let name = text(&window.name);
-            let (set, words) = program(first, variables);
+            let (set, words) = program(first);
             if nth == 0 && session.there.is_none() {
                 let (width, height) = (window.width, window.height);
                 let made = format!("new-session -d -s rekindle-{at} -x {width} -y {height}");
@@ -191,7 +181,7 @@ impl Sessions<'_> {
             } else {
                 line(out, &format!("new-window -d -t {target} -n {name} -c {cwd}{set}{words}"));
             }
-            window_commands(out, &target, window, base, variables);
+            window_commands(out, &target, window, base);
         }
     }
 
@@ -232,7 +222,7 @@ impl Sessions<'_> {
     }
 }
 
-fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Base, variables: &Variables) {
+fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Base) {
     if window.renames_itself {
         line(out, &format!("set-option -w -t {target} automatic-rename on"));
     }
@@ -240,7 +230,7 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
     for (nth, pane) in window.panes.iter().enumerate() {
         if nth > 0 {
             // Each new pane is the current one, so the next stands behind it; evened out, there is room for all.
-            let (set, words) = program(pane, variables);
+            let (set, words) = program(pane);
             line(out, &format!("split-window -t {target} -c {}{set}{words}", text(&pane.cwd)));
             line(out, &format!("select-layout -t {target} even-vertical"));
         }
@@ -271,15 +261,15 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
 }
 
 /// What is said of a pane's program where the pane is made: its variables, and at the end its words.
-fn program(pane: &PanePlan, variables: &Variables) -> (String, String) {
+fn program(pane: &PanePlan) -> (String, String) {
     if pane.command.is_empty() {
         return (String::new(), String::new());
     }
-    (format!("{}{}", set(variables), set(&pane.variables)), words(&pane.command))
+    (set(&pane.variables), words(&pane.command))
 }
 
 /// Variables as options of a command.
-pub(crate) fn set(variables: &Variables) -> String {
+pub(crate) fn set(variables: &[(String, String)]) -> String {
     variables.iter().map(|(name, value)| format!(" -e {}", quote(&format!("{name}={value}")))).collect()
 }
 
@@ -321,7 +311,7 @@ mod tests {
                         .map(|(name, value)| (name.to_owned(), value.to_owned())),
                 ),
                 command: vec!["/bin/re kindle".to_owned(), "it's;".to_owned(), "a\nb".to_owned()],
-                variables: Vec::new(),
+                variables: vec![("A".to_owned(), "b c".to_owned())],
             }],
         };
         let session = SessionPlan {
@@ -330,8 +320,7 @@ mod tests {
             shown: Some(3),
             ..SessionPlan::default()
         };
-        let variables = [("A".to_owned(), "b c".to_owned())];
-        let made = script(&[session], Base { window: 1, pane: 1 }, &variables);
+        let made = script(&[session], Base { window: 1, pane: 1 });
         let program = r#" -e 'A=b c' -- '/bin/re kindle' 'it'"'"'s;' 'a'"\n"'b'"#;
         let begin = "new-session -d -s rekindle-0 -x 80 -y 24 -n '##{pane_id}; kill-server' -c '/##(x)'";
         assert!(made.contains(&format!("{begin}{program}\n")), "{made}");

@@ -24,7 +24,7 @@ mod variables;
 mod version;
 
 pub use ask::{close, pane_pid, press, screen, start_command};
-pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, Variables, WindowPlan, script};
+pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, WindowPlan, script};
 pub use deadline::{Ran, run, run_with};
 pub use events::{HOOK_INDEX, RESURRECT_HOOK, configuration, hooked, save_events, unhook};
 pub use focus::{leave_alone, tell_focus};
@@ -35,7 +35,9 @@ pub use paste::{PasteError, Sight, leave_modes, paste, press_enter, sight, type_
 pub use scrollback::{ScrollbackError, scrollback};
 pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
 pub use sockets::{default_socket, sockets};
-pub use start::{Birth, RESTORED, Respawn, StartError, Title, base, entitle, marked, respawn, source};
+pub use start::{
+    Birth, Habits, RESTORED, Respawn, StartError, Title, entitle, habits, marked, respawn, source,
+};
 pub use tag::{TAG, TagError, tag, untag};
 pub use variables::has_variable;
 pub use version::{Installed, installed, numbers};

@@ -117,13 +117,31 @@ fn is_of_systemd(why: &str) -> bool {
     why.starts_with("Failed to ") || why.starts_with("tmux cannot be started")
 }
 
-/// Where the server counts from; it is started for the question if it does not run.
-pub fn base(socket: &Path, birth: Birth<'_>, deadline: Duration) -> Result<Base, StartError> {
-    let window = ["start-server", ";", "show-options", "-gv", "base-index", ";"];
-    let words = [&window[..], &["show-options", "-gwv", "pane-base-index"]].concat();
+/// What a server does where nothing else is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Habits {
+    /// Where it counts from.
+    pub base: Base,
+    /// What a shell is asked to run in panes that are made without a command; empty for the shell itself.
+    pub default_command: String,
+}
+
+/// What the server is used to; it is started for the question if it does not run.
+pub fn habits(socket: &Path, birth: Birth<'_>, deadline: Duration) -> Result<Habits, StartError> {
+    let numbers = ["start-server", ";", "show-options", "-gv", "base-index", ";"];
+    let rest = ["show-options", "-gwv", "pane-base-index", ";", "show-options", "-gv", "default-command"];
+    let words = [&numbers[..], &rest].concat();
     let answer = send_starting(socket, &words, birth, "", "ask tmux where it counts from", deadline)?;
-    let mut numbers = answer.lines().map(|line| line.trim().parse().unwrap_or_default());
-    Ok(Base { window: numbers.next().unwrap_or_default(), pane: numbers.next().unwrap_or_default() })
+    Ok(understand(&answer))
+}
+
+fn understand(answer: &str) -> Habits {
+    let mut lines = answer.splitn(3, '\n');
+    let mut number = || lines.next().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
+    let base = Base { window: number(), pane: number() };
+    // The last one may have several lines itself.
+    let command = lines.next().unwrap_or_default();
+    Habits { base, default_command: command.strip_suffix('\n').unwrap_or(command).to_owned() }
 }
 
 /// Runs commands as if they stood in a file, starting the server where there is none.
@@ -201,4 +219,21 @@ pub fn entitle(socket: &Path, titles: &[Title], deadline: Duration) -> Result<()
     let mut sourced = tmux(socket);
     sourced.args(["source-file", "-"]);
     send_with(sourced, commands, "give panes their titles", deadline).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_may_be_of_any_shape() {
+        let check = |answer: &str, window: u32, pane: u32, command: &str| {
+            let expect = Habits { base: Base { window, pane }, default_command: command.to_owned() };
+            assert_eq!(understand(answer), expect, "{answer:?}");
+        };
+        check("1\n2\nexec fish -l \n", 1, 2, "exec fish -l ");
+        check("0\n0\n\n", 0, 0, "");
+        check("0\n1\na\n\nb\n", 0, 1, "a\n\nb");
+        check("", 0, 0, "");
+    }
 }

@@ -4,6 +4,7 @@ mod attempt;
 mod heal;
 mod proof;
 mod rungs;
+mod shell;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,8 +26,9 @@ use crate::briefing::Briefing;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::{PaneStep, Plan, ServerPlan};
 use crate::seats::Seat;
-use attempt::Attempt;
+use attempt::{Attempt, Next};
 use proof::Judgement;
+pub use shell::carried;
 use start::Started;
 
 /// What acting needs.
@@ -203,19 +205,25 @@ impl Actor<'_> {
         let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
         // Without it agents begin a little early.
         let _making = Lock::try_alone(&making(self.state)).ok();
-        let base = mux::base(&server.socket, birth, TMUX_DEADLINE)?;
+        let habits = mux::habits(&server.socket, birth, TMUX_DEADLINE)?;
+        let shown = shell::Shown::of(self.state, &server.panes);
         let mut sessions = server.sessions.clone();
         for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
             if let Some(one) = born.iter().find(|one| one.step().mark == pane.mark) {
+                pane.variables.clone_from(&self.variables);
                 one.is_born_in(pane);
                 continue;
             }
-            let step = server.panes.iter().find(|step| step.mark == pane.mark && step.session.is_some());
-            let waits = |step: &&PaneStep| step.decision.act.waits();
-            let turn = if self.lazy { Turn::OnFocus } else { Turn::Comes };
-            pane.command = step.filter(waits).map(|step| self.waiter(step, "", turn)).unwrap_or_default();
+            let Some(step) = server.panes.iter().find(|step| step.mark == pane.mark) else { continue };
+            if step.session.is_some() && step.decision.act.waits() {
+                let turn = if self.lazy { Turn::OnFocus } else { Turn::Comes };
+                pane.variables.clone_from(&self.variables);
+                pane.command = self.waiter(step, "", turn);
+            } else if let Some(text) = shown.of_step(step) {
+                pane.command = self.shell(text, &habits.default_command);
+            }
         }
-        let script = mux::script(&sessions, base, &self.variables);
+        let script = mux::script(&sessions, habits.base);
         // tmux goes on behind a command that fails: what is there counts.
         let sourced = mux::source(&server.socket, &script, birth, TMUX_DEADLINE);
         let made = mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect();
@@ -298,8 +306,8 @@ impl Actor<'_> {
                     Judgement::Failed { ended, said } => {
                         let pane = one.pane.clone();
                         match self.next(one.fails(ended, &said), fallback) {
-                            Ok(attempt) => waiting.push_back((attempt, Some(pane))),
-                            Err(restored) => {
+                            Next::Start(attempt) => waiting.push_back((attempt, Some(pane))),
+                            Next::GivenUp(restored) => {
                                 let restored = Restored { id: Some(pane), ..restored };
                                 self.wait_where_it_failed(socket, one.step(), &restored);
                                 done.push(restored);

@@ -23,7 +23,7 @@ mod tracker;
 mod undo;
 mod whose;
 
-pub use act::{Acted, Actor};
+pub use act::{Acted, Actor, carried};
 pub use automatic::{Automatic, BY_ITSELF, automatic};
 pub use briefing::{Briefing, context_file, sweep_context_files};
 pub use crashed::{Places, crashed, last_place, left_in_place};
@@ -31,7 +31,7 @@ pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known};
 pub use live::{Silent, look};
 pub use outcome::{Outcome, Restored};
-pub use plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed, plan};
+pub use plan::{PaneStep, Plan, SavedText, ServerPlan, Wanted, Weighed, plan};
 pub use recipe::Recipe;
 pub use record::{DecisionRecord, PaneDecision, decisions};
 pub use seats::{Live, Occupant, Rung, Seat, mark};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agents::SessionId;
 use mux::{PaneShot, Shooting, Shot};
+use saves::{becomes_shell, runs_ours, words};
 use settle::{Settled, owners};
 use state::record::SessionRecord;
 
@@ -84,7 +85,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         _ if runs(own, &pane.start_command, "run") => {
             Occupant::Agent { session: started_in(&pane.start_command), empty: false }
         }
-        name if is_shell(name) && !children => Occupant::Shell,
+        name if (is_shell(name) || becomes_shell(&pane.start_command, name)) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
     }
 }
@@ -98,17 +99,6 @@ fn runs(own: Option<&[String]>, started_with: &str, verb: &str) -> bool {
         }
         _ => runs_ours(started_with, verb),
     }
-}
-
-/// The words of a pane's own command, as tmux tells it.
-fn words(command: &str) -> impl Iterator<Item = &str> {
-    command.split([' ', '"', '\'']).filter(|word| !word.is_empty())
-}
-
-/// Whether a pane was started with `pane wait` or `pane run` of this program, whatever that is called.
-fn runs_ours(command: &str, verb: &str) -> bool {
-    let mut words = words(command).skip_while(|word| *word != "pane");
-    words.next().is_some() && words.next() == Some(verb)
 }
 
 /// The conversation that a restore has started in a pane.
@@ -142,9 +132,6 @@ mod tests {
             Some(id)
         );
         assert_eq!(of(&format!("\"claude\" \"--session-id\" \"{id}\"")).as_deref(), Some(id));
-        assert!(runs_ours("/x/rekindle-2 pane run --launch x -- claude", "run"));
-        assert!(runs_ours("\"/x y/rekindle\" \"pane\" \"wait\" \"--why\" \"run\"", "wait"));
-        assert!(!runs_ours("vim pane", "wait") && !runs_ours("", "run"));
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
         let started = format!("/x/rekindle pane run --launch x -- claude --resume {id}");
         assert!(runs(Some(&words("/x/rekindle pane run")), &started, "run"));

@@ -61,6 +61,19 @@ pub struct PaneStep {
     pub own_command: bool,
     /// Whether the pane is ours to show something in: a restore made it, and its user has not used it.
     pub ours: bool,
+    /// Where what it showed may be found; nothing of panes that had an agent.
+    pub text: Option<SavedText>,
+}
+
+/// Where a save has what a pane showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedText {
+    /// The save's id.
+    pub save: String,
+    /// The server's place in it.
+    pub server: usize,
+    /// What the pane was then: `%4`.
+    pub pane: String,
 }
 
 /// One thing that was weighed.
@@ -98,10 +111,18 @@ pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) ->
     let agents = save.servers.iter().flat_map(|server| &server.agents);
     let claimed: BTreeSet<SessionId> = agents.map(|agent| agent.session_id.clone()).collect();
     let mut plan = Plan::default();
-    for saved in &save.servers {
+    let texts = save.id.as_deref().filter(|_| save.head.scrollback.is_some());
+    for (at, saved) in save.servers.iter().enumerate() {
         let live = alive.iter().find(|live| live.shot.socket == saved.tmux.socket);
-        let judge =
-            verdicts::Judge { saved, imported: save.head.imported, live, ground, wanted, claimed: &claimed };
+        let judge = verdicts::Judge {
+            saved,
+            texts: texts.map(|id| (id, at)),
+            imported: save.head.imported,
+            live,
+            ground,
+            wanted,
+            claimed: &claimed,
+        };
         let server = server_plan(&judge, &plan);
         plan.join(Plan { servers: vec![server], fallback: wanted.fallback });
     }
@@ -203,6 +224,11 @@ impl PaneStep {
     /// Whether anything is made, started or missing here.
     pub fn concerns(&self) -> bool {
         self.seat == Seat::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
+    }
+
+    /// The text that its shell begins with: a new pane shows what the old one showed, unless an agent comes into it.
+    pub fn begins_with(&self) -> Option<&SavedText> {
+        self.text.as_ref().filter(|_| self.seat == Seat::New && self.session.is_none())
     }
 }
 

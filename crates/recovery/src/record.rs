@@ -233,6 +233,7 @@ mod tests {
             recipe: None,
             own_command: false,
             ours: true,
+            text: None,
             in_front: None,
         };
         let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };

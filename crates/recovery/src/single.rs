@@ -119,6 +119,7 @@ pub fn bring_back(
         in_front: None,
         own_command: false,
         ours: true,
+        text: None,
     };
     Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }], fallback: wanted.fallback }
 }

@@ -94,11 +94,8 @@ fn scrollback(
 ) -> Result<Option<Scrollback>, SaverError> {
     let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
     let known = current.and_then(|current| {
-        let beside = current.head.scrollback.as_ref()?;
-        let packed = std::fs::read(current.scrollback.as_ref()?).ok()?;
-        let taken_at = Some(beside.taken_at.unwrap_or(current.head.saved_at));
-        let scrollback = Scrollback { packed, panes: beside.panes, taken_at };
-        (scrollback.hash() == beside.blake3).then_some(scrollback)
+        let panes = current.head.scrollback.as_ref()?.panes;
+        Some(Scrollback { packed: current.packed()?, panes, taken_at: current.head.scrollback_taken() })
     });
     let places = |at: usize| {
         servers.iter().position(|server| Some(server.tmux.id()) == old.get(at).map(|old| old.tmux.id()))

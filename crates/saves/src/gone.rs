@@ -80,7 +80,7 @@ mod tests {
 
     fn check(before: &[SavedServer], live: &[SavedServer], expect: &[(u32, &[&str])]) {
         let head = resurrected("", at(100)).save.head;
-        let before = Save { head, servers: before.to_vec() };
+        let before = Save { id: None, head, servers: before.to_vec() };
         let kept = unforgotten(&before, live, at(50));
         let told: Vec<(u32, Vec<&str>)> = kept
             .iter()

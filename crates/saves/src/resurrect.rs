@@ -56,7 +56,7 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
         scrollback: None,
     };
     let head = Head { counts: counts(&servers), ..head };
-    Resurrected { save: Save { head, servers }, mended, skipped }
+    Resurrected { save: Save { id: None, head, servers }, mended, skipped }
 }
 
 /// The size of windows where the file tells none: that of tmux itself for sessions that nobody looks at.
@@ -225,7 +225,7 @@ state\twork\tmirror
     fn a_file_becomes_a_save_of_guesses() {
         let read = resurrected(FILE, Timestamp::UNIX_EPOCH);
         assert_eq!((read.mended, &read.skipped[..]), (1, &[5][..]));
-        let Save { head, servers } = &read.save;
+        let Save { head, servers, .. } = &read.save;
         assert!(head.imported);
         let counts = head.counts;
         assert_eq!((counts.sessions, counts.windows, counts.panes, counts.agents), (2, 2, 3, 0));

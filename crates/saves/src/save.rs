@@ -13,6 +13,8 @@ use state::saves::{Counts, Head, Loaded};
 /// Everything a save says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Save {
+    /// Its id; nothing where it is on no disk.
+    pub id: Option<String>,
     /// When, what made it, how much is in it.
     pub head: Head,
     /// The servers.
@@ -56,7 +58,8 @@ pub struct Agent {
 impl Save {
     /// Reads a save; what is unknown here is passed over. Nothing where its servers cannot be read.
     pub fn of(loaded: &Loaded) -> Option<Save> {
-        Some(Save { head: loaded.head.clone(), servers: servers(&loaded.whole)? })
+        let id = Some(loaded.id.clone());
+        Some(Save { id, head: loaded.head.clone(), servers: servers(&loaded.whole)? })
     }
 }
 

@@ -80,6 +80,15 @@ pub struct Saved {
     pub skipped: Vec<saves::Skipped>,
 }
 
+/// What panes showed, and when.
+#[derive(Debug, Clone)]
+pub struct Texts {
+    /// Pane by pane.
+    pub panes: Vec<PaneText>,
+    /// When it was seen.
+    pub taken_at: Timestamp,
+}
+
 /// Where a save stands among the others.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
@@ -155,8 +164,7 @@ impl Saver {
 
     /// When the scrollback of the current save was taken; nothing where it has none.
     pub fn scrollback_taken(&self) -> Option<Timestamp> {
-        let head = saves::named_current(&self.state, Some(&self.key))?.head;
-        Some(head.scrollback?.taken_at.unwrap_or(head.saved_at))
+        saves::named_current(&self.state, Some(&self.key))?.head.scrollback_taken()
     }
 
     /// Keeps restores on these servers from beginning.
@@ -189,7 +197,7 @@ impl Saver {
         &self,
         turn: &Turn,
         taken: &Taken,
-        texts: Option<&[PaneText]>,
+        texts: Option<&Texts>,
         kind: Kind,
         wish: &Wish,
         now: Timestamp,
@@ -198,8 +206,8 @@ impl Saver {
         let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
         let scrollback = match texts {
             Some(texts) => {
-                let packed = pack(texts).map_err(unfit)?;
-                Some(Scrollback { packed, panes: texts.len(), taken_at: Some(now) })
+                let packed = pack(&texts.panes).map_err(unfit)?;
+                Some(Scrollback { packed, panes: texts.panes.len(), taken_at: Some(texts.taken_at) })
             }
             None => None,
         };

@@ -1,6 +1,7 @@
 //! The scrollback of a save: one compressed file, each pane's text behind a line that says whose and how long it is.
 
-use std::io;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ struct Line {
 const LEVEL: i32 = 1;
 
 /// No scrollback of ours is larger; a file that says so is no file of ours.
-const LARGEST: usize = 1 << 30;
+const LARGEST: u64 = 1 << 30;
 
 /// Takes the secrets out of the texts and compresses them.
 ///
@@ -50,20 +51,92 @@ pub fn pack(texts: &[PaneText]) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The file is damaged.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<PaneText>> {
-    let size = zstd::bulk::Decompressor::upper_bound(packed).unwrap_or(LARGEST).min(LARGEST);
-    let plain = zstd::bulk::decompress(packed, size)?;
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its parts do not fit");
-    let mut rest = &plain[..];
+    let mut reader = Reader::of(packed)?;
     let mut texts = Vec::new();
-    while !rest.is_empty() {
-        let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
-        let line: Line = serde_json::from_slice(&rest[..end])?;
-        let text = rest.get(end + 1..).and_then(|rest| rest.get(..line.bytes)).ok_or_else(damaged)?;
-        let text = std::str::from_utf8(text).map_err(|_| damaged())?.to_owned();
-        rest = rest[end + 1 + line.bytes..].strip_prefix(b"\n").ok_or_else(damaged)?;
+    while let Some(line) = reader.next()? {
+        let text = reader.text(line.bytes)?;
         texts.push(PaneText { server: line.server, pane: line.pane, text });
     }
     Ok(texts)
+}
+
+/// The panes that showed something.
+///
+/// # Errors
+/// The file is damaged.
+pub fn panes_in(packed: &[u8]) -> io::Result<BTreeSet<(usize, String)>> {
+    let mut reader = Reader::of(packed)?;
+    let mut panes = BTreeSet::new();
+    while let Some(line) = reader.next()? {
+        reader.pass(line.bytes)?;
+        if line.bytes > 0 {
+            panes.insert((line.server, line.pane));
+        }
+    }
+    Ok(panes)
+}
+
+/// What one pane showed; nothing where nothing was kept of it.
+///
+/// # Errors
+/// The file is damaged before the end of that text.
+pub fn text_of(packed: &[u8], server: usize, pane: &str) -> io::Result<Option<String>> {
+    let mut reader = Reader::of(packed)?;
+    while let Some(line) = reader.next()? {
+        if line.server == server && line.pane == pane {
+            return reader.text(line.bytes).map(Some);
+        }
+        reader.pass(line.bytes)?;
+    }
+    Ok(None)
+}
+
+/// A text that a terminal only shows: without control characters, but for the ends of lines and tabs.
+pub fn harmless(text: &str) -> String {
+    text.chars().filter(|one| matches!(one, '\n' | '\t') || !one.is_control()).collect()
+}
+
+/// Goes from text to text, and keeps none that nobody wants.
+struct Reader<'a> {
+    plain: BufReader<io::Take<zstd::Decoder<'static, BufReader<&'a [u8]>>>>,
+}
+
+impl Reader<'_> {
+    fn of(packed: &[u8]) -> io::Result<Reader<'_>> {
+        Ok(Reader { plain: BufReader::new(zstd::Decoder::new(packed)?.take(LARGEST)) })
+    }
+
+    /// The line before the next text.
+    fn next(&mut self) -> io::Result<Option<Line>> {
+        let mut line = Vec::new();
+        if self.plain.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    fn text(&mut self, bytes: usize) -> io::Result<String> {
+        let mut text = Vec::new();
+        self.plain.by_ref().take(bytes as u64).read_to_end(&mut text)?;
+        self.end(text.len() == bytes)?;
+        String::from_utf8(text).map_err(|_| damaged())
+    }
+
+    fn pass(&mut self, bytes: usize) -> io::Result<()> {
+        let passed = io::copy(&mut self.plain.by_ref().take(bytes as u64), &mut io::sink())?;
+        self.end(passed == bytes as u64)
+    }
+
+    /// The newline behind a text.
+    fn end(&mut self, is_whole: bool) -> io::Result<()> {
+        let mut end = [0];
+        self.plain.read_exact(&mut end)?;
+        if is_whole && end == *b"\n" { Ok(()) } else { Err(damaged()) }
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "its parts do not fit")
 }
 
 #[cfg(test)]
@@ -84,5 +157,27 @@ mod tests {
         assert!(!back[1].text.contains("hunter2"), "{}", back[1].text);
         assert!(unpack(&packed[..packed.len() - 3]).is_err());
         assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
+        assert_eq!(text_of(&packed, 0, "%1").unwrap().as_deref(), Some("a\n{\"pane\":\"%9\"}\n"));
+        assert_eq!(text_of(&packed, 0, "%3").unwrap().as_deref(), Some(""));
+        assert_eq!((text_of(&packed, 0, "%9").unwrap(), text_of(&packed, 1, "%1").unwrap()), (None, None));
+        let shown = panes_in(&packed).unwrap();
+        assert_eq!(shown, BTreeSet::from([(0, "%1".to_owned()), (0, "%2".to_owned())]));
+        assert!(panes_in(&packed[..packed.len() - 3]).is_err());
+    }
+
+    #[test]
+    fn a_length_that_does_not_fit_is_damage() {
+        for bytes in [0, 2, 4, usize::MAX] {
+            let plain = format!("{{\"server\":0,\"pane\":\"%1\",\"bytes\":{bytes}}}\nabc\n");
+            let packed = zstd::bulk::compress(plain.as_bytes(), LEVEL).unwrap();
+            assert!(unpack(&packed).is_err(), "{bytes}");
+            assert!(panes_in(&packed).is_err(), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_left_out() {
+        let text = "a\u{1b}[2J\u{1b}]2;x\u{7}b\r\n\tc\u{9b}1m\u{7f}\u{0} ü🔥";
+        assert_eq!(harmless(text), "a[2J]2;xb\n\tc1m ü🔥");
     }
 }

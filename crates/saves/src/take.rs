@@ -9,6 +9,7 @@ use settle::{Settled, owners};
 use state::record::{Grade, SessionRecord, Status};
 
 use crate::guard::Unanswered;
+use crate::own_command::is_restored_shell;
 use crate::save::{Agent, SavedServer};
 
 /// What was there to be saved.
@@ -102,6 +103,9 @@ pub fn agent(pane: &str, record: &SessionRecord) -> Agent {
 /// A shot without the secrets that people pass on command lines and programs write into titles.
 fn scrubbed(mut shot: Shot) -> Shot {
     for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
+        if is_restored_shell(&pane.start_command) {
+            pane.start_command.clear();
+        }
         for text in [&mut pane.title, &mut pane.start_command] {
             if let std::borrow::Cow::Owned(clean) = redact::redact(text) {
                 *text = clean;

@@ -116,6 +116,13 @@ pub struct Head {
     pub scrollback: Option<Beside>,
 }
 
+impl Head {
+    /// When panes showed its scrollback; nothing where it has none.
+    pub fn scrollback_taken(&self) -> Option<Timestamp> {
+        Some(self.scrollback.as_ref()?.taken_at.unwrap_or(self.saved_at))
+    }
+}
+
 /// Why saves cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {

@@ -34,6 +34,14 @@ struct Failed {
     why: String,
 }
 
+/// What follows a start that failed.
+pub(super) enum Next<'p> {
+    /// Another one.
+    Start(Attempt<'p>),
+    /// Nothing: this is what became of the pane.
+    GivenUp(Restored),
+}
+
 impl<'p> Attempt<'p> {
     /// What the plan says.
     pub(super) fn first(step: &'p PaneStep) -> Attempt<'p> {
@@ -94,11 +102,7 @@ impl<'p> Attempt<'p> {
 
 impl Actor<'_> {
     /// The start that follows one that failed, else what became of the pane.
-    pub(super) fn next<'p>(
-        &self,
-        failed: Attempt<'p>,
-        fallback: ResumeFallback,
-    ) -> Result<Attempt<'p>, Restored> {
+    pub(super) fn next<'p>(&self, failed: Attempt<'p>, fallback: ResumeFallback) -> Next<'p> {
         let tried: Vec<Act> = failed.before.iter().map(|failed| failed.act).collect();
         let fault = failed.before.last().map_or(Fault::Final, |failed| failed.fault);
         let next = failed.step.session.as_ref().and_then(|session| {
@@ -109,12 +113,12 @@ impl Actor<'_> {
         });
         match next {
             Some((act, pause)) => {
-                Ok(Attempt { act, not_before: Instant::now().checked_add(pause), ..failed })
+                Next::Start(Attempt { act, not_before: Instant::now().checked_add(pause), ..failed })
             }
             None => {
                 let shell = fallback == ResumeFallback::Shell && fault != Fault::Final;
                 let outcome = if shell { Outcome::Shell } else { Outcome::Failed };
-                Err(Restored::of(failed.step, outcome, failed.gives_up()))
+                Next::GivenUp(Restored::of(failed.step, outcome, failed.gives_up()))
             }
         }
     }

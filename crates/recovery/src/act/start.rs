@@ -79,7 +79,7 @@ impl<'p> Started<'p> {
     /// Lets a pane that is to be made begin with this agent.
     pub(super) fn is_born_in(&self, pane: &mut PanePlan) {
         pane.command.clone_from(&self.program.words);
-        pane.variables.clone_from(&self.program.variables);
+        pane.variables.extend(self.program.variables.iter().cloned());
         pane.cwd.clone_from(&self.program.cwd);
     }
 }

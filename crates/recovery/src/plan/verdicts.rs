@@ -7,7 +7,7 @@ use mux::PaneShot;
 use saves::{Agent, SavedServer};
 use state::record::Grade;
 
-use super::{PaneStep, Wanted, Weighed};
+use super::{PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
 use crate::seats::{Live, Occupant, Rung, Seat, mark};
@@ -16,6 +16,8 @@ use crate::whose::{Whose, goes_on_as, ran_agent, whose};
 /// What is needed to decide.
 pub(super) struct Judge<'a> {
     pub(super) saved: &'a SavedServer,
+    /// The save that has what its panes showed, and the server's place in it.
+    pub(super) texts: Option<(&'a str, usize)>,
     pub(super) imported: bool,
     pub(super) live: Option<&'a Live>,
     pub(super) ground: &'a Ground<'a>,
@@ -46,6 +48,7 @@ impl Judge<'_> {
             evidence: Vec::new(),
             recipe: None,
             own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
+            text: self.text(pane),
         };
         if let Seat::There { pane, rung } = &step.seat {
             let says = format!("{pane} is this pane: {}", words(*rung));
@@ -63,6 +66,12 @@ impl Judge<'_> {
             step.decision = decision(Act::Nothing, "it was closed while its server lived on");
         }
         step
+    }
+
+    fn text(&self, pane: &PaneShot) -> Option<SavedText> {
+        let (save, server) = self.texts?;
+        let agents = self.saved.agents.iter().any(|agent| agent.pane == pane.id);
+        (!agents).then(|| SavedText { save: save.to_owned(), server, pane: pane.id.clone() })
     }
 
     fn in_front(&self, seat: &Seat) -> Option<String> {

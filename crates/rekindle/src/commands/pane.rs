@@ -5,7 +5,7 @@ use recovery::{Destination, bring_back};
 use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
-use crate::pane::{rest, run, wait};
+use crate::pane::{rest, run, shell, wait};
 use crate::restoring::{self, FROM_ITS_PANE, Manner};
 
 /// What runs in restored panes
@@ -24,6 +24,7 @@ enum What {
     Wait(wait::Args),
     /// Wait for the end of a restore, then a shell
     Rest,
+    Shell(shell::Args),
     Start(StartArgs),
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         What::Run(args) => run::run(args),
         What::Wait(args) => wait::run(args),
         What::Rest => rest::run(),
+        What::Shell(args) => shell::run(args),
         What::Start(args) => start(&args.session),
     }
 }

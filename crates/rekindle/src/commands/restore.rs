@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use recovery::{Act, Outcome, Plan, Restored, plan};
-use saves::Save;
+use recovery::{Act, Outcome, Plan, Restored, carried, plan};
+use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::saves::Kind;
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
-        save_what_is_there(context);
+        save_what_is_there(context, &planned, &done.panes);
     }
     let started = done.started.map(|at| at.duration_since(begun));
     report(&done, &planned, started, args.json)
@@ -147,8 +147,10 @@ fn unmoved(planned: &Plan) -> Done {
 }
 
 /// From now on what is there counts, and not what was there before the crash. Where that fails, the save before stays.
-fn save_what_is_there(context: &Context) {
-    if let Err(failure) = super::save::quietly(context, Kind::Event) {
+fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored]) {
+    let kept = context.config.save.scrollback_lines > 0;
+    let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
+    if let Err(failure) = super::save::quietly(context, Kind::Event, texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Asked, Followed, Outcome, Saver, SaverError, Taken, Wish};
+use saves::{Asked, Followed, Outcome, Saver, SaverError, Taken, Texts, Wish};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::saves::{Head, Kind};
@@ -87,22 +87,28 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return told(args, None, &head, &outcome, &[]);
     }
     let lines = context.config.save.scrollback_lines;
-    let texts = (!args.no_scrollback && lines > 0).then(|| scrollback(&taken, lines));
+    let texts =
+        (!args.no_scrollback && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
     let wish = Wish { name: args.name.clone(), force: args.force };
-    let saved = saver.save(&turn, &taken, texts.as_deref(), kind, &wish, now).map_err(refused)?;
+    let saved = saver.save(&turn, &taken, texts.as_ref(), kind, &wish, now).map_err(refused)?;
     for skipped in &saved.skipped {
         say(&format!("rekindle: passed over {}: {}", skipped.path.display(), skipped.why));
     }
     told(args, Some(&saved.id), &saved.head, &saved.outcome, &saved.pruned)
 }
 
-/// Saves without scrollback and without a word, for those who save by the way.
-pub(crate) fn quietly(context: &Context, kind: Kind) -> Result<(), Failure> {
+/// Saves without a word, for those who save by the way and know best what panes show.
+pub(crate) fn quietly(
+    context: &Context,
+    kind: Kind,
+    texts: impl FnOnce(&Taken) -> Option<Texts>,
+) -> Result<(), Failure> {
     let saver = saver(context)?;
     let turn = saver.begin().map_err(refused)?;
     let settler = context.settler()?;
     let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
-    saver.save(&turn, &taken, None, kind, &Wish::default(), Timestamp::now()).map_err(refused)?;
+    let (texts, now) = (texts(&taken), Timestamp::now());
+    saver.save(&turn, &taken, texts.as_ref(), kind, &Wish::default(), now).map_err(refused)?;
     Ok(())
 }
 

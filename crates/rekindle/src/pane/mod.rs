@@ -1,7 +1,9 @@
-//! What runs in restored panes: an agent with a shell behind it, or a page that says what the pane waits for.
+//! What runs in restored panes: an agent with a shell behind it, a page that says what the pane waits for, or a shell that
+//! begins with what it showed.
 
 pub(crate) mod rest;
 pub(crate) mod run;
+pub(crate) mod shell;
 mod terminal;
 pub(crate) mod wait;
 
@@ -23,10 +25,15 @@ fn state() -> Option<StateDir> {
     StateDir::existing(state).ok()?
 }
 
+/// The user's shell: tmux names it in every pane.
+fn users_shell() -> OsString {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    shell.unwrap_or_else(|| OsString::from("/bin/sh"))
+}
+
 /// Becomes the user's shell, as tmux starts one in a new pane.
 fn become_shell(folder: Option<&Path>) -> Result<Exit, Failure> {
-    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-    let shell = shell.unwrap_or_else(|| OsString::from("/bin/sh"));
+    let shell = users_shell();
     let name = Path::new(&shell).file_name().unwrap_or_default();
     let mut login = OsString::from("-");
     login.push(name);

@@ -68,3 +68,24 @@ pub(super) fn in_background(what: Background) {
         libc::signal(libc::SIGTTIN, handler);
     }
 }
+
+/// What the keys do that interrupt, quit or suspend a program.
+#[derive(Clone, Copy)]
+pub(super) enum Interrupts {
+    Nothing,
+    End,
+}
+
+/// A shell inherits what is ignored, so it must be taken back before one is started.
+pub(super) fn interrupts(what: Interrupts) {
+    let handler = match what {
+        Interrupts::Nothing => libc::SIG_IGN,
+        Interrupts::End => libc::SIG_DFL,
+    };
+    // SAFETY: no handler runs: the signal is ignored or does what it does by default.
+    unsafe {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP] {
+            libc::signal(signal, handler);
+        }
+    }
+}

@@ -72,6 +72,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Its scrollback's file as it lies there; nothing where that is not the one that the save speaks of.
+    pub fn packed(&self) -> Option<Vec<u8>> {
+        let told = self.head.scrollback.as_ref()?;
+        let packed = std::fs::read(self.scrollback.as_ref()?).ok()?;
+        (blake3::hash(&packed).to_hex().as_str() == told.blake3).then_some(packed)
+    }
+
     /// Whether this is its scrollback.
     pub fn has(&self, scrollback: &Scrollback) -> bool {
         self.head.scrollback.as_ref().is_some_and(|beside| beside.blake3 == scrollback.hash())

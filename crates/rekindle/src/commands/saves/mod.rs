@@ -2,6 +2,7 @@
 
 mod carry;
 mod list;
+mod scrollback;
 mod show;
 
 use std::path::PathBuf;
@@ -38,12 +39,17 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show the sessions, windows and panes of a save
-    #[command(after_help = "Examples:\n  rekindle saves show\n  rekindle saves show before-upgrade")]
+    /// Show the sessions, windows and panes of a save, or what a pane showed
+    #[command(
+        after_help = "Examples:\n  rekindle saves show\n  rekindle saves show before-upgrade\n  rekindle saves show --scrollback work:1.0"
+    )]
     Show {
         /// The save; the current one where none is given
         #[arg(value_name = "SAVE", default_value = "current")]
         save: String,
+        /// Print what this pane showed: `work:1.0`, `%4`
+        #[arg(long, value_name = "PANE")]
+        scrollback: Option<String>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -95,7 +101,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         None => list::list(context, args.json),
         Some(Command::List { json }) => list::list(context, *json),
-        Some(Command::Show { save, json }) => show::show(&find(context, save)?, *json),
+        Some(Command::Show { save, scrollback: None, json }) => show::show(&find(context, save)?, *json),
+        Some(Command::Show { save, scrollback: Some(pane), json }) => {
+            scrollback::show(&find(context, save)?, pane, *json)
+        }
         Some(Command::Diff { old, new, json }) => {
             show::diff(&find(context, old)?, &find(context, new)?, *json)
         }

@@ -1,0 +1,54 @@
+//! Panes whose own command is this program, known by what tmux says they were started with.
+
+/// The words of a pane's own command, as tmux tells it.
+pub fn words(command: &str) -> impl Iterator<Item = &str> {
+    command.split([' ', '"', '\'']).filter(|word| !word.is_empty())
+}
+
+/// Whether a pane was started with `pane wait`, `pane run` or `pane shell` of this program, whatever that is called.
+pub fn runs_ours(command: &str, verb: &str) -> bool {
+    called(command, verb).is_some()
+}
+
+/// Whether a pane was started as a shell that first shows what a save has of it: a shell like any other.
+pub fn is_restored_shell(command: &str) -> bool {
+    runs_ours(command, "shell")
+}
+
+/// Whether such a pane has not become its shell yet, by the name of the program in front. What its user runs there later may
+/// be called so, too: then the shell is above it.
+pub fn becomes_shell(command: &str, in_front: &str) -> bool {
+    let name = |word: &str| word.rsplit('/').next() == Some(in_front);
+    !in_front.is_empty() && called(command, "shell").is_some_and(name)
+}
+
+/// The end of this program's path, where a pane was started with `pane` and this verb of it.
+fn called<'a>(command: &'a str, verb: &str) -> Option<&'a str> {
+    let mut before = None;
+    let mut words = words(command);
+    while let Some(word) = words.next() {
+        if word == "pane" {
+            return before.filter(|_| words.next() == Some(verb));
+        }
+        before = Some(word);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panes_command_says_whether_it_is_ours() {
+        assert!(runs_ours("/x/rekindle-2 pane run --launch x -- claude", "run"));
+        assert!(runs_ours("\"/x y/rekindle\" \"pane\" \"wait\" \"--why\" \"run\"", "wait"));
+        assert!(!runs_ours("vim pane", "wait") && !runs_ours("", "run") && !runs_ours("pane run", "run"));
+        let shell = "\"/x y/rekindle\" pane shell --state \"/a b\" --save s --server 0 --pane %4";
+        assert!(is_restored_shell(shell) && !runs_ours(shell, "run"));
+        assert!(!is_restored_shell("vim pane") && !is_restored_shell("rekindle pane wait --why shell"));
+        assert!(
+            becomes_shell(shell, "rekindle") && !becomes_shell(shell, "vim") && !becomes_shell(shell, "")
+        );
+    }
+}
