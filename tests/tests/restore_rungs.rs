@@ -121,3 +121,19 @@ fn a_key_that_is_missing_is_named() {
     let why = json["panes"][0]["reason"].as_str().unwrap();
     assert!(why.contains("ANTHROPIC_API_KEY was in its environment"), "{json}");
 }
+
+/// Somebody goes into the conversation at the same moment: nobody is ended for it, and nothing is called resumed.
+/// F-resume-12
+#[test]
+fn two_agents_in_one_conversation_are_no_success() {
+    let (lab, session) = crashed();
+    let agent = lab.agent.shell_words();
+    let other = lab.home.root().join("other");
+    fs::write(&other, format!("exec -a claude {agent} --resume {session}\n")).unwrap();
+    before_each_start(&lab, &format!("tmux split-window -d -t work:0.0 \"exec bash '{}'\"", other.display()));
+    let (outcome, why) = restored(&lab);
+    assert_eq!(outcome, "unverified", "{why}");
+    assert!(why.contains("several agents are in its conversation"), "{why}");
+    let alive = lab.tmux(&["list-panes", "-t", "work:0", "-F", "#{pane_dead}"]).unwrap().stdout;
+    assert_eq!(alive, "0\n0\n", "nobody is ended for it");
+}

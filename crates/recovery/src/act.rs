@@ -112,6 +112,7 @@ impl Actor<'_> {
         for server in &plan.servers {
             self.act_on(server, plan.fallback, &mut acted);
         }
+        self.count_agents(&mut acted.panes);
         acted
     }
 

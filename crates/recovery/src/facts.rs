@@ -172,11 +172,12 @@ pub(crate) fn transcript(
     session: &SessionId,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact) {
-    let in_vault = || clinic.vault.find(session).is_ok_and(|found| !found.is_empty());
+    let in_vault = || clinic.vault.find(session).ok().map(|found| !found.is_empty());
     let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
-        (true, _) => TranscriptFact::Missing { in_vault: true },
-        (false, true) => TranscriptFact::Never,
-        (false, false) => TranscriptFact::Missing { in_vault: false },
+        (Some(true), _) => TranscriptFact::Missing { in_vault: true },
+        (Some(false), true) => TranscriptFact::Never,
+        (Some(false), false) => TranscriptFact::Missing { in_vault: false },
+        (None, _) => TranscriptFact::Unknown,
     };
     let file = match clinic.target(session.as_str()) {
         Ok(Target::File(file)) => file,
@@ -188,8 +189,11 @@ pub(crate) fn transcript(
         Some(Scanned::Healthy) => TranscriptFact::Healthy,
         Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
         Some(Scanned::Missing) => missing(),
-        Some(Scanned::Unrecoverable) if in_vault() => TranscriptFact::Missing { in_vault: true },
-        Some(Scanned::Unrecoverable) => TranscriptFact::Unrecoverable,
+        Some(Scanned::Unrecoverable) => match in_vault() {
+            Some(true) => TranscriptFact::Missing { in_vault: true },
+            Some(false) => TranscriptFact::Unrecoverable,
+            None => TranscriptFact::Unknown,
+        },
         // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
         Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
     };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 /// Why there is not enough memory for one more; nothing where there is. Nobody waits here while others start: they may
@@ -53,7 +53,10 @@ pub(crate) fn quota(status: &Value, spent_at: u32, now: Timestamp) -> Option<Str
 /// `resets_at` was seen as seconds since 1970 and as text.
 fn time(value: &Value) -> Option<Timestamp> {
     match value {
-        Value::Number(seconds) => Timestamp::from_second(seconds.as_i64()?).ok(),
+        Value::Number(seconds) => {
+            let since = SignedDuration::try_from_secs_f64(seconds.as_f64()?).ok()?;
+            Timestamp::from_duration(since).ok()
+        }
         Value::String(text) => text.parse().ok(),
         _ => None,
     }
@@ -92,6 +95,7 @@ mod tests {
         check(99.5, json!("2026-01-01T14:00:00Z"), true);
         check(99.5, json!(now.as_second() + 60), true);
         check(99.5, json!(now.as_second() - 60), false);
+        check(99.5, json!(1_767_272_400.0), true);
         check(80.0, json!("2026-01-01T14:00:00Z"), false);
         assert_eq!(quota(&json!({}), 99, now), None);
     }

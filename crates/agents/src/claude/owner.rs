@@ -4,7 +4,7 @@
 //! written; the agent holds no descriptor between appends (measured); agents that run on Node wipe their own argv
 //! (2.1.100, measured). So all are asked, and what cannot be told is [`Owner::Unknown`], never "nobody".
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -98,6 +98,17 @@ impl Owners {
             }
             None => Owner::Nobody,
         }
+    }
+
+    /// The agents that are in a conversation for certain, by registry or arguments. There should be one.
+    pub fn agents_in(&self, session: &SessionId) -> BTreeSet<u32> {
+        let session = session.as_str();
+        let entered = self.registered.iter().filter(|entry| entry.session == session);
+        let registered =
+            entered.filter(|entry| entry.alive(&self.processes) == Some(true)).map(|entry| entry.pid);
+        // Whoever started it names the conversation, too.
+        let named = |process: &&Process| process.is_agent() && process.names_session(session);
+        registered.chain(self.processes.all().iter().filter(named).map(|process| process.pid)).collect()
     }
 
     /// The ids of all conversations that an agent is in, by registry and arguments: cheap enough for every scan.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use agents::claude::Owners;
 use agents::claude::launch::{Answer, NONCE, recognise};
 use agents::claude::process::Processes;
 use agents::claude::registry::{self, Registered};
@@ -90,6 +91,27 @@ impl Actor<'_> {
             return done(started, Outcome::Unverified, why);
         }
         Judgement::Waiting
+    }
+
+    /// Looks once more at those that are back: each conversation has one agent. Who started by hand meanwhile, or by another
+    /// program, is not ended; its user is told.
+    pub(super) fn count_agents(&self, panes: &mut [Restored]) {
+        if !panes.iter().any(|pane| pane.outcome.is_back()) {
+            return;
+        }
+        let owners = Owners::look(&self.clinic.configs);
+        for pane in panes.iter_mut().filter(|pane| pane.outcome.is_back()) {
+            let agents =
+                pane.session_id.as_ref().map(|session| owners.agents_in(session)).unwrap_or_default();
+            if agents.len() > 1 {
+                let pids: Vec<String> = agents.iter().map(ToString::to_string).collect();
+                pane.outcome = Outcome::Unverified;
+                pane.reason = format!(
+                    "several agents are in its conversation, processes {}: end all but one",
+                    pids.join(", ")
+                );
+            }
+        }
     }
 
     /// When SessionStart came from this conversation with the nonce of our launch, in milliseconds since 1970.

@@ -210,8 +210,16 @@ impl Actor<'_> {
         if ready.iter().all(|one| one.step().in_front.is_none() && one.attempt.replaces().is_none()) {
             return (ready, Vec::new());
         }
-        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         let (mut free, mut refused) = (Vec::new(), Vec::new());
+        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else {
+            for one in ready {
+                one.launch.abandon();
+                let why = "its server does not say what runs in its pane by now";
+                let id = Some(one.pane.clone());
+                refused.push(Restored { id, ..Restored::of(one.step(), Outcome::Refused, why) });
+            }
+            return (free, refused);
+        };
         for one in ready {
             let now = server.pane(&one.pane).map(|pane| pane.command.as_str());
             let other = match (one.attempt.replaces(), &one.step().in_front, now) {
@@ -224,7 +232,7 @@ impl Actor<'_> {
             };
             match other {
                 Some(now) => {
-                    one.launch.forget();
+                    one.launch.abandon();
                     let why = format!("its pane runs {now} by now, which is not ended for it");
                     let id = Some(one.pane.clone());
                     refused.push(Restored { id, ..Restored::of(one.step(), Outcome::Refused, why) });

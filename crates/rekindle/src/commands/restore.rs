@@ -249,7 +249,6 @@ pub(super) fn word(act: Act) -> &'static str {
 
 fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool) -> Result<Exit, Failure> {
     let panes = &done.panes;
-    let failed = panes.iter().any(|pane| matches!(pane.outcome, Outcome::Failed | Outcome::Unverified));
     let mut out = Out::new();
     if as_json {
         let mut object = restoring::as_json(done);
@@ -274,7 +273,17 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
             out.line("rekindle undo takes it back");
         }
     }
-    out.finish_as(if failed { Exit::Partly } else { Exit::Done })
+    out.finish_as(exit(panes, planned.is_empty()))
+}
+
+/// Whoever is refused has not come back: a script that goes on as if everybody had would be wrong.
+fn exit(panes: &[Restored], nothing_done: bool) -> Exit {
+    let any = |outcome: Outcome| panes.iter().any(|pane| pane.outcome == outcome);
+    match (any(Outcome::Failed) || any(Outcome::Unverified), any(Outcome::Refused)) {
+        (false, false) => Exit::Done,
+        (false, true) if nothing_done => Exit::Refused,
+        _ => Exit::Partly,
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(super) fn texts(service: &Service) -> Vec<(&'static str, String)> {
          Type=oneshot\n\
          RemainAfterExit=yes\n\
          ExecStart={program} restore --yes --by boot\n\
+         # Refused or failed in part: the report, the panes and the status bar say so.\n\
+         SuccessExitStatus=3 4\n\
          {environment}\
          # A tmux server that could not get a scope of its own lives on when this unit is stopped.\n\
          KillMode=process\n\
