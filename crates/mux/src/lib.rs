@@ -8,6 +8,7 @@ mod deadline;
 mod events;
 mod fields;
 mod focus;
+mod go_to;
 mod list;
 mod options;
 mod own_options;
@@ -28,6 +29,7 @@ pub use build::{Base, LinkPlan, MARK, PanePlan, SessionPlan, WindowPlan, script}
 pub use deadline::{Ran, run, run_with};
 pub use events::{HOOK_INDEX, RESURRECT_HOOK, configuration, hooked, save_events, unhook};
 pub use focus::{leave_alone, tell_focus};
+pub use go_to::{exchange, go_to, way_to};
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};

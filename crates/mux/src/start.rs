@@ -16,11 +16,11 @@ use crate::sockets::make_room;
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct StartError {
-    what: &'static str,
-    why: String,
+    pub(crate) what: &'static str,
+    pub(crate) why: String,
 }
 
-fn send(command: Command, what: &'static str, deadline: Duration) -> Result<String, StartError> {
+pub(crate) fn send(command: Command, what: &'static str, deadline: Duration) -> Result<String, StartError> {
     send_with(command, String::new(), what, deadline)
 }
 

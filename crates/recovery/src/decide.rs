@@ -3,7 +3,7 @@
 //! **Nothing is guessed**: a pane gets back its own conversation or an explained refusal. Starting fresh costs one
 //! history; resuming a stranger's hands over its authority.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::Owner;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use state::config::{AutoResume, ResumeFallback};
 use state::record::{Grade, Status};
 
+use crate::elsewhere::LiveOwner;
 use crate::plan::Wanted;
 
 /// What is known of the conversation that was in a pane.
@@ -60,8 +61,10 @@ pub enum OwnerFact {
     Here,
     /// An agent elsewhere.
     Elsewhere {
-        /// Its process, and its pane where that is known.
+        /// Its process, and its pane where that is proven.
         whom: String,
+        /// The command that leads there.
+        way: Option<String>,
     },
     /// It cannot be told.
     Unknown {
@@ -71,27 +74,28 @@ pub enum OwnerFact {
 }
 
 impl OwnerFact {
+    /// From what is known of the owner, seen from inside the server on the socket `around` or from elsewhere.
+    pub(crate) fn of(owner: Owner, live: Option<&LiveOwner>, around: Option<&Path>) -> OwnerFact {
+        match (live, owner) {
+            (Some(live), _) => OwnerFact::Elsewhere { whom: live.whom(), way: live.way(around) },
+            (None, Owner::Nobody) => OwnerFact::Nobody,
+            // The pane that a registry names may be a stranger's.
+            (None, Owner::Process(holder)) => {
+                OwnerFact::Elsewhere { whom: format!("process {}", holder.pid), way: None }
+            }
+            (None, Owner::Unknown { why }) => OwnerFact::Unknown { why },
+        }
+    }
+
     /// Why nobody may be started, where that is so.
     pub(crate) fn objection(&self) -> Option<String> {
         match self {
             OwnerFact::Nobody | OwnerFact::Here => None,
-            OwnerFact::Elsewhere { whom } => {
-                Some(format!("{whom} is in it: two agents would write one conversation"))
+            OwnerFact::Elsewhere { whom, way } => {
+                let way = way.as_ref().map(|way| format!("; {way} goes there")).unwrap_or_default();
+                Some(format!("{whom} is in it: two agents would write one conversation{way}"))
             }
             OwnerFact::Unknown { why } => Some(format!("it cannot be told whether an agent is in it: {why}")),
-        }
-    }
-}
-
-impl From<Owner> for OwnerFact {
-    fn from(owner: Owner) -> OwnerFact {
-        match owner {
-            Owner::Nobody => OwnerFact::Nobody,
-            Owner::Process(holder) => {
-                let pane = holder.pane.map(|pane| format!(" in {pane}")).unwrap_or_default();
-                OwnerFact::Elsewhere { whom: format!("process {}{pane}", holder.pid) }
-            }
-            Owner::Unknown { why } => OwnerFact::Unknown { why },
         }
     }
 }
@@ -168,7 +172,7 @@ impl Remembered {
         let owner = match &self.owner {
             OwnerFact::Nobody => "nobody is in it".to_owned(),
             OwnerFact::Here => "its agent is there".to_owned(),
-            OwnerFact::Elsewhere { whom } => format!("{whom} is in it"),
+            OwnerFact::Elsewhere { whom, .. } => format!("{whom} is in it"),
             OwnerFact::Unknown { why } => format!("who is in it cannot be told: {why}"),
         };
         let transcript = match self.transcript {
@@ -412,8 +416,12 @@ mod tests {
     /// F-resume-12
     #[test]
     fn a_conversation_has_one_writer() {
-        let elsewhere = OwnerFact::Elsewhere { whom: "process 7 in work:1.0".to_owned() };
-        check(|f| f.owner = elsewhere, Act::Refuse, "process 7 in work:1.0");
+        let elsewhere = OwnerFact::Elsewhere {
+            whom: "process 7 in work:1.0".to_owned(),
+            way: Some("tmux switch-client -t %4".to_owned()),
+        };
+        check(|f| f.owner = elsewhere.clone(), Act::Refuse, "process 7 in work:1.0");
+        check(|f| f.owner = elsewhere, Act::Refuse, "; tmux switch-client -t %4 goes there");
         check(
             |f| f.owner = OwnerFact::Unknown { why: "another machine".to_owned() },
             Act::Refuse,

@@ -1,5 +1,6 @@
 //! What is known of a conversation before its pane is decided upon: asked of records, transcripts, vault and machine.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -7,17 +8,19 @@ use std::time::SystemTime;
 use agents::SessionId;
 use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
-use agents::claude::{Owners, is_trusted, slug};
+use agents::claude::{Owner, Owners, is_trusted, slug};
 use doctor::{Clinic, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
+use settle::view::{Sources, View};
 use state::config::ResumeFallback;
 use state::record::{Grade, SessionRecord};
 use state::spool;
 use transcript::{Buffer, Status as Scanned};
 
-use crate::decide::{Remembered, TranscriptFact, ladder};
+use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
+use crate::elsewhere::LiveOwner;
 use crate::gates::quota;
 use crate::recipe::{Recipe, in_words};
 
@@ -27,6 +30,10 @@ pub struct Ground<'a> {
     pub(crate) settled: &'a Settled,
     /// Who is in which conversation.
     owners: Owners,
+    /// What is believed of living agents; only asked for where one is in the way.
+    view: OnceCell<View>,
+    /// The socket of the tmux server that its user is in.
+    around: Option<PathBuf>,
     /// What the vault saw happen; nothing where it cannot be asked.
     survey: Option<Survey>,
     pub(crate) now: Timestamp,
@@ -51,18 +58,19 @@ const OLDEST: Version = Version::new(2, 1, 31);
 
 impl<'a> Ground<'a> {
     /// Looks at transcripts, vault, records and the machine. `home` is where the agent's own settings are; at so many per
-    /// cent nothing is left of a quota.
+    /// cent nothing is left of a quota. `around` is the socket of the tmux server that its user is in.
     pub fn look(
         clinic: &'a Clinic,
         settled: &'a Settled,
         home: Option<PathBuf>,
+        around: Option<PathBuf>,
         quota_spent_at: u32,
         now: Timestamp,
     ) -> Ground<'a> {
         let owners = Owners::look(&clinic.configs);
         let survey = clinic.survey_beside(&owners).ok();
         let spent = spent(clinic, settled, quota_spent_at, now);
-        Ground { clinic, settled, owners, survey, now, home, spent }
+        Ground { clinic, settled, owners, view: OnceCell::new(), around, survey, now, home, spent }
     }
 
     /// What is known of the conversation of a saved pane, and how it would be started.
@@ -92,7 +100,7 @@ impl<'a> Ground<'a> {
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
             out_of_sight: record.and_then(SessionRecord::config_dir).filter(|account| !self.sees(account)),
-            owner: self.owners.of(session, path.as_deref().unwrap_or(Path::new("/nonexistent"))).into(),
+            owner: self.owner_fact(session, path.as_deref()),
             transcript,
             places_agree,
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
@@ -124,6 +132,32 @@ impl<'a> Ground<'a> {
         let configs = &self.clinic.configs;
         configs.iter().any(|config| config.path() == account)
             || configs.iter().any(|config| real(config.path()) == real(account))
+    }
+
+    fn owner(&self, session: &SessionId, path: Option<&Path>) -> Owner {
+        self.owners.of(session, path.unwrap_or(Path::new("/nonexistent")))
+    }
+
+    fn owner_fact(&self, session: &SessionId, path: Option<&Path>) -> OwnerFact {
+        let owner = self.owner(session, path);
+        let live = self.live_owner(session, &owner);
+        OwnerFact::of(owner, live.as_ref(), self.around.as_deref())
+    }
+
+    fn live_owner(&self, session: &SessionId, owner: &Owner) -> Option<LiveOwner> {
+        if !matches!(owner, Owner::Process(_)) {
+            return None;
+        }
+        let (records, world) = (&self.settled.records, &self.settled.world);
+        let sources = Sources { records, world, newest: &|_, _| None, now: self.now };
+        LiveOwner::of(session, owner, self.view.get_or_init(|| View::of(&sources)), world)
+    }
+
+    /// The living agent that is in a conversation, beyond doubt.
+    pub fn inside(&self, session: &SessionId) -> Option<LiveOwner> {
+        let record = self.settled.records.get(session);
+        let (path, _) = self.transcript(session, record);
+        self.live_owner(session, &self.owner(session, path.as_deref()))
     }
 
     fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {

@@ -10,8 +10,8 @@ use saves::Agent;
 use state::config::{AutoResume, ResumeFallback};
 use state::record::{Grade, SessionRecord};
 
-use crate::decide::{Remembered, decide};
-use crate::facts::Ground;
+use crate::decide::{Decision, OwnerFact, Remembered, decide};
+use crate::facts::{Ground, Known};
 use crate::plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed};
 use crate::seats::{Rung, Seat};
 
@@ -80,15 +80,7 @@ pub fn bring_back(
 ) -> Plan {
     let wanted = wanted.for_one();
     let record = ground.settled.records.get(session);
-    let agent = Agent {
-        pane: String::new(),
-        session_id: session.clone(),
-        grade: Grade::Proven,
-        argv_known: record.and_then(SessionRecord::run).is_some_and(|run| run.argv.is_some()),
-        cwd: record.and_then(|record| record.cwd.clone()),
-        config_dir: record.and_then(SessionRecord::config_dir),
-    };
-    let known = ground.remember(&agent, "", false, wanted.fallback);
+    let known = known(ground, session, wanted);
     let (facts, asked) = known.facts.weighed_for(wanted);
     let mut evidence = vec![Weighed { rung: None, says: asked.to_owned() }];
     evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
@@ -122,6 +114,26 @@ pub fn bring_back(
         text: None,
     };
     Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }], fallback: wanted.fallback }
+}
+
+/// What would be done for a conversation if whoever is in it were gone: nobody is ended for one that cannot come back.
+pub fn if_nobody_were_in_it(ground: &Ground<'_>, session: &SessionId, wanted: Wanted) -> Decision {
+    let wanted = wanted.for_one();
+    let (facts, _) = known(ground, session, wanted).facts.weighed_for(wanted);
+    decide(&Remembered { owner: OwnerFact::Nobody, ..facts }, &wanted)
+}
+
+fn known(ground: &Ground<'_>, session: &SessionId, wanted: Wanted) -> Known {
+    let record = ground.settled.records.get(session);
+    let agent = Agent {
+        pane: String::new(),
+        session_id: session.clone(),
+        grade: Grade::Proven,
+        argv_known: record.and_then(SessionRecord::run).is_some_and(|run| run.argv.is_some()),
+        cwd: record.and_then(|record| record.cwd.clone()),
+        config_dir: record.and_then(SessionRecord::config_dir),
+    };
+    ground.remember(&agent, "", false, wanted.fallback)
 }
 
 /// A size for a window that nobody looks at yet; it follows its clients.

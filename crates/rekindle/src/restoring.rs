@@ -59,7 +59,7 @@ pub(crate) fn settled(context: &Context) -> Result<Settled, Failure> {
 /// Where facts come from.
 pub(crate) fn ground<'a>(context: &'a Context, settled: &'a Settled) -> Ground<'a> {
     let (home, spent_at) = (context.home.clone(), context.config.quota.switch_at);
-    Ground::look(&context.clinic, settled, home, spent_at, Timestamp::now())
+    Ground::look(&context.clinic, settled, home, Context::around(), spent_at, Timestamp::now())
 }
 
 /// What is wanted, by the configuration.
@@ -141,11 +141,9 @@ pub(crate) fn act(
         around: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),
         scope: Context::has_scopes(),
     };
-    // Copied first: a resume has emptied transcripts before (cc#79298). Without a copy they come back all the same.
-    if plan.panes().any(|step| step.decision.act.starts())
-        && let Err(error) = context.settler()?.mirror(&context.clinic.vault)
-    {
-        say(&format!("rekindle: the vault is not up to date: cannot {error}"));
+    // Copied first: a resume has emptied transcripts before (cc#79298).
+    if plan.panes().any(|step| step.decision.act.starts()) {
+        keep_copies(context)?;
     }
     let Acted { panes, started } = actor.act(plan);
     if let Some((mut earlier, server)) = waited {
@@ -165,6 +163,14 @@ pub(crate) fn act(
     let done = Done { restore_id, panes, restored, total, started };
     publish(context, &done, begun)?;
     Ok(done)
+}
+
+/// Brings the vault up to date. Where that fails agents come back all the same.
+pub(crate) fn keep_copies(context: &Context) -> Result<(), Failure> {
+    if let Err(error) = context.settler()?.mirror(&context.clinic.vault) {
+        say(&format!("rekindle: the vault is not up to date: cannot {error}"));
+    }
+    Ok(())
 }
 
 /// Keeps what the panes of agents show that are about to be ended. Where that fails they end all the same: their

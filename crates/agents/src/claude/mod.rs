@@ -2,6 +2,7 @@
 
 pub mod chain;
 pub mod composer;
+mod end;
 mod environment;
 mod find;
 pub mod hook_events;
@@ -15,6 +16,7 @@ mod trust;
 pub mod versions;
 mod walk;
 
+pub use end::{EndError, end};
 pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};

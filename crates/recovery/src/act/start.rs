@@ -166,7 +166,7 @@ impl Actor<'_> {
         }
         let path = record.and_then(|record| record.transcript_path.as_deref());
         let owner = Owners::look(&self.clinic.configs).of(session, path.unwrap_or(Path::new("/nonexistent")));
-        OwnerFact::from(owner).objection()
+        OwnerFact::of(owner, None, None).objection()
     }
 
     /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.

@@ -1,10 +1,16 @@
-use agents::SessionId;
-use clap::Subcommand;
-use recovery::{Destination, bring_back};
+use std::time::Duration;
 
-use crate::context::{Context, pane_around};
+use agents::SessionId;
+use agents::claude::end;
+use clap::Subcommand;
+use jiff::Timestamp;
+use recovery::{Destination, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
+use state::journal::{Entry, Journal};
+
+use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
+use crate::pane::found::{Found, Here};
 use crate::pane::{rest, run, shell, wait};
 use crate::restoring::{self, FROM_ITS_PANE, Manner};
 
@@ -26,6 +32,7 @@ enum What {
     Rest,
     Shell(shell::Args),
     Start(StartArgs),
+    Take(TakeArgs),
 }
 
 /// Bring a conversation back into the pane around
@@ -36,6 +43,23 @@ pub(crate) struct StartArgs {
     session: SessionId,
 }
 
+/// End the agent that is in a conversation elsewhere, and bring it back into the pane around
+#[derive(Debug, clap::Args)]
+pub(crate) struct TakeArgs {
+    /// The process that its user was asked about
+    #[arg(long, value_name = "PID")]
+    process: u32,
+    /// When that started, in the kernel's ticks
+    #[arg(long, value_name = "TICKS")]
+    started: u64,
+    /// The conversation
+    #[arg(value_name = "SESSION", last = true)]
+    session: SessionId,
+}
+
+/// An agent takes two seconds to end, and more where its hooks are slow or the machine is busy.
+const END_PATIENCE: Duration = Duration::from_secs(20);
+
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.what {
         What::Run(args) => run::run(args),
@@ -43,29 +67,86 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         What::Rest => rest::run(),
         What::Shell(args) => shell::run(args),
         What::Start(args) => start(&args.session),
+        What::Take(args) => take(args),
     }
+}
+
+fn around() -> Result<Here, Failure> {
+    Here::around().ok_or_else(|| {
+        Failure::new(Exit::Usage, "there is no tmux pane around")
+            .hint("rekindle recover brings a conversation back from anywhere")
+    })
 }
 
 /// Its user is there and has asked for this conversation.
 fn start(session: &SessionId) -> Result<Exit, Failure> {
-    let Some((socket, pane)) = pane_around() else {
-        return Err(Failure::new(Exit::Usage, "there is no tmux pane around")
-            .hint("rekindle recover brings a conversation back from anywhere"));
-    };
+    let here = around()?;
     let context = Context::load()?;
     let _alone = restoring::alone(&context)?;
-    let settled = restoring::settled(&context)?;
-    let ground = restoring::ground(&context, &settled);
-    let destination = Destination::Pane { reference: pane.clone(), pane };
-    let plan = bring_back(&ground, session, socket, &destination, restoring::wanted(&context, true, false));
+    bring(&context, session, here)
+}
+
+/// Brings a conversation back into a pane. The turn to restore is held.
+fn bring(context: &Context, session: &SessionId, here: Here) -> Result<Exit, Failure> {
+    let settled = restoring::settled(context)?;
+    let ground = restoring::ground(context, &settled);
+    let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane };
+    let wanted = restoring::wanted(context, true, false);
+    let plan = bring_back(&ground, session, here.socket, &destination, wanted);
     let refused = plan.panes().find(|step| !step.decision.act.starts());
     if let Some(step) = refused {
         return Err(Failure::new(Exit::Refused, step.decision.reason.clone()));
     }
     let at_once = Manner { lazy: Some(false), ..Manner::default() };
-    let restored = restoring::act(&context, &settled, &plan, at_once, FROM_ITS_PANE)?;
+    let restored = restoring::act(context, &settled, &plan, at_once, FROM_ITS_PANE)?;
     match restored.panes.iter().find(|one| !one.outcome.is_back()) {
         Some(failed) => Err(Failure::new(Exit::Failed, failed.reason.clone())),
         None => Out::new().finish(),
+    }
+}
+
+/// Its user was asked twice. Everything is looked at once more, and kept, before anybody is ended.
+fn take(args: &TakeArgs) -> Result<Exit, Failure> {
+    let here = around()?;
+    let context = Context::load()?;
+    // Nobody brings it back elsewhere meanwhile.
+    let _alone = restoring::alone(&context)?;
+    let who = may_be_ended(&context, args, &here)?;
+    restoring::keep_copies(&context)?;
+    let process = who.process;
+    end(process.pid, process.start, END_PATIENCE)
+        .map_err(|error| Failure::new(Exit::Failed, format!("{error}: nothing else was done")))?;
+    let entry = Entry::new(Timestamp::now(), "taken_over")
+        .with("session", args.session.as_str())
+        .with("from", who.whom())
+        .with("how", "ended")
+        .with("pane", here.pane.as_str());
+    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    bring(&context, &args.session, here)
+}
+
+/// Whom its user was asked about, if that is still who is in it, does not work, and its conversation can come back.
+fn may_be_ended(context: &Context, args: &TakeArgs, here: &Here) -> Result<LiveOwner, Failure> {
+    let refused = |why: String| Failure::new(Exit::Refused, why);
+    let session = &args.session;
+    let settled = restoring::settled(context)?;
+    let ground = restoring::ground(context, &settled);
+    let who = ground
+        .inside(session)
+        .filter(|who| (who.process.pid, who.process.start) == (args.process, args.started));
+    let Some(who) = who else {
+        return Err(refused(format!("process {} is not in it any more, or not surely", args.process)));
+    };
+    match Found::seen_from(who, Some(here), &settled.world) {
+        Found::Somebody { who, taking: Taking::End } => {
+            let decided = if_nobody_were_in_it(&ground, session, restoring::wanted(context, true, false));
+            if !decided.act.starts() {
+                return Err(refused(format!("{} stays: {}", who.whom(), decided.reason)));
+            }
+            restoring::remember_screens(context, &settled, std::iter::once(session));
+            Ok(who)
+        }
+        Found::Somebody { taking: Taking::Never { why }, .. } => Err(refused(why.to_owned())),
+        _ => Err(refused("it is on this very server, where nobody has to be ended for it".to_owned())),
     }
 }

@@ -1,6 +1,8 @@
 //! What runs in restored panes: an agent with a shell behind it, a page that says what the pane waits for, or a shell that
 //! begins with what it showed.
 
+pub(crate) mod found;
+mod page;
 pub(crate) mod rest;
 pub(crate) mod run;
 pub(crate) mod shell;

@@ -2,17 +2,20 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use agents::SessionId;
+use jiff::Timestamp;
+use recovery::{LiveOwner, Taking};
+use state::journal::{Entry, Journal};
 use state::record::{self, SessionRecord};
 
+use super::found::{Found, Here};
+use super::page::{Page, Wish};
 use super::terminal::Terminal;
-use crate::context::Context;
+use crate::context::{Context, TMUX_DEADLINE};
 use crate::exit::{Exit, Failure};
-use crate::output::{one_line, wrap};
+use crate::output::one_line;
 
 /// Show what this pane waits for, and start it when its user is there
 #[derive(Debug, clap::Args)]
@@ -31,21 +34,18 @@ pub(crate) struct Args {
     session: SessionId,
 }
 
-/// What its user wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Resume,
-    MakeFolder,
-    Shell,
-    Gone,
-}
-
-const TMUX_DEADLINE: Duration = Duration::from_secs(2);
-
 /// Reports of focus; a terminal that has none sends none.
 const FOCUS_ON: &str = "\x1b[?1004h";
 const FOCUS_OFF: &str = "\x1b[?1004l";
-const FOCUS_IN: &[u8] = b"\x1b[I";
+pub(super) const FOCUS_IN: &[u8] = b"\x1b[I";
+
+/// A pane that waits: for which conversation, and what is known of it.
+struct Waiting<'a> {
+    args: &'a Args,
+    context: Option<Context>,
+    record: Option<SessionRecord>,
+    terminal: Terminal,
+}
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let context = Context::load().ok();
@@ -53,116 +53,176 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let key = context.settler().ok()?.key;
         Some(record::load(&context.clinic.state, Some(&key), &args.session).ok()??.record)
     });
-    let folder = record.as_ref().and_then(|record| record.project_dir.clone());
-    let terminal = Terminal::found();
-    let mut why = args.why.clone();
-    // A start that failed is tried again by a key, never by a look: each look would be another failure.
-    let (mut on_focus, mut waits) = (args.on_focus, args.on_focus || args.in_turn);
-    loop {
-        let missing = folder.as_deref().filter(|folder| !folder.is_dir());
-        show(args, record.as_ref(), context.as_ref(), &why, missing, (waits, on_focus))?;
-        let wish = wish(&terminal, on_focus, missing.is_some());
-        match wish {
-            Wish::Gone => return Ok(Exit::Done),
-            Wish::Shell => {
-                looked_at_no_more();
-                return super::become_shell(folder.as_deref());
-            }
-            Wish::MakeFolder | Wish::Resume => {
-                if let (Wish::MakeFolder, Some(missing)) = (wish, missing)
-                    && let Err(error) = state::durable::users_dir(missing)
-                {
-                    why = format!("cannot {error}: {}", error.source);
-                    continue;
+    Waiting { args, context, record, terminal: Terminal::found() }.run()
+}
+
+impl Waiting<'_> {
+    fn run(&self) -> Result<Exit, Failure> {
+        let folder = self.record.as_ref().and_then(|record| record.project_dir.as_deref());
+        let (mut why, mut news) = (self.args.why.clone(), String::new());
+        // A start that failed is tried again by a key, never by a look: each look would be another failure.
+        let (mut on_focus, mut waits) = (self.args.on_focus, self.args.on_focus || self.args.in_turn);
+        // Nobody was in it a moment ago, when a hundred pages that wait may be shown at once.
+        let mut found = if waits { Found::Nobody } else { self.look() };
+        let mut asks = false;
+        loop {
+            let missing = folder.filter(|folder| !folder.is_dir());
+            let page = Page { why: &why, news: &news, waits, on_focus, missing, found: &found, asks };
+            self.show(&page)?;
+            let wish = self.wish(&page);
+            (asks, news) = (false, String::new());
+            match wish {
+                Wish::Gone => return Ok(Exit::Done),
+                Wish::Shell => {
+                    looked_at_no_more();
+                    return super::become_shell(folder);
                 }
-                // Whoever succeeds takes this pane, and this program with it.
-                why = start(&args.session);
-                (on_focus, waits) = (false, false);
+                Wish::No => {}
+                Wish::MakeFolder | Wish::Resume => {
+                    if let (Wish::MakeFolder, Some(missing)) = (wish, missing)
+                        && let Err(error) = state::durable::users_dir(missing)
+                    {
+                        why = format!("cannot {error}: {}", error.source);
+                        continue;
+                    }
+                    // Whoever succeeds takes this pane, and this program with it.
+                    why = run_beside(&["start"], &self.args.session);
+                    (on_focus, waits) = (false, false);
+                }
+                Wish::GoThere | Wish::Take | Wish::Yes => {
+                    // What was shown may be an hour old.
+                    let now = self.look();
+                    (news, asks) = self.come_by(wish, &found, &now);
+                }
+            }
+            let before = std::mem::replace(&mut found, self.look());
+            let resumed = matches!(wish, Wish::Resume | Wish::MakeFolder);
+            // Who was just asked to resume it has said why it did not.
+            if found == Found::Nobody && before != Found::Nobody && !resumed {
+                "nobody is in it any more".clone_into(&mut why);
             }
         }
     }
-}
 
-fn show(
-    args: &Args,
-    record: Option<&SessionRecord>,
-    context: Option<&Context>,
-    why: &str,
-    missing: Option<&Path>,
-    (waits, on_focus): (bool, bool),
-) -> Result<(), Failure> {
-    let name = record.and_then(|record| record.name.as_deref()).unwrap_or("a conversation");
-    let mut lines = vec![String::new(), format!("  {name}  {}", args.session.short())];
-    if let Some(record) = record {
-        lines.extend(record.task.iter().map(|task| format!("  {}", one_line(task, 74))));
-        let seen = record.last_seen.to_zoned(crate::zone::local()).strftime("%Y-%m-%d %H:%M");
-        let place =
-            record.project_dir.as_deref().zip(context).map(|(folder, context)| context.short_path(folder));
-        let place = place.map(|place| format!(", in {place}")).unwrap_or_default();
-        lines.push(format!("  last active {seen}{place}"));
+    fn look(&self) -> Found {
+        let look = |context| Found::look(context, self.record.as_ref(), &self.args.session);
+        self.context.as_ref().map_or(Found::Unclear, look)
     }
-    lines.push(String::new());
-    if !why.is_empty() {
-        let word = if waits { "waits to be resumed" } else { "was not resumed" };
-        lines.extend(wrap(&format!("{word}: {why}"), 74).iter().map(|line| format!("  {line}")));
+
+    /// Goes to whoever is in the conversation, or has it come here. What is to be told, and whether its user is asked first.
+    fn come_by(&self, wish: Wish, shown: &Found, now: &Found) -> (String, bool) {
+        let Found::Somebody { who, taking } = now else { return (String::new(), false) };
+        let same = matches!(shown, Found::Somebody { who: before, .. } if before.process == who.process);
+        match (wish, taking) {
+            (Wish::GoThere, Taking::Bring(place)) => (self.go_to(&place.pane), false),
+            (Wish::Take, Taking::Bring(place)) if same => (self.bring(who, &place.pane), false),
+            (Wish::Take, Taking::End) => (String::new(), true),
+            // Only who was asked about is ended.
+            (Wish::Yes, Taking::End) if same => (self.end(who), false),
+            _ => (String::new(), false),
+        }
+    }
+
+    fn go_to(&self, pane: &str) -> String {
+        let Some(here) = Here::around() else { return String::new() };
+        match mux::go_to(&here.socket, &here.pane, pane, TMUX_DEADLINE) {
+            Ok(()) => String::new(),
+            Err(error) => format!("cannot {error}"),
+        }
+    }
+
+    /// Exchanges this pane with the one of the agent, which goes on as it is.
+    fn bring(&self, who: &LiveOwner, pane: &str) -> String {
+        let (Some(here), Some(context)) = (Here::around(), &self.context) else { return String::new() };
+        if let Err(error) = mux::exchange(&here.socket, pane, &here.pane, TMUX_DEADLINE) {
+            return format!("cannot {error}");
+        }
+        let Found::Somebody { who: brought, .. } = self.look() else { return String::new() };
+        let entry = Entry::new(Timestamp::now(), "taken_over")
+            .with("session", self.args.session.as_str())
+            .with("from", who.whom())
+            .with("how", "exchanged");
+        let to = match &brought.at {
+            recovery::At::Pane(place) => place.reference.clone(),
+            _ => pane.to_owned(),
+        };
+        // The panes are where they are, whether that can be written down or not.
+        let _ = Journal::at(context.clinic.state.journal()).append(&entry.with("pane", to.as_str()));
+        let _ = crate::restoring::settled(context);
+        format!("its agent was brought to {to}, and this page is in its place")
+    }
+
+    /// Ends the agent that its user was asked about, and resumes its conversation here.
+    fn end(&self, who: &LiveOwner) -> String {
+        let mut out = std::io::stdout().lock();
+        let _ =
+            write!(out, "\r\n  process {} is asked to end …\r\n", who.process.pid).and_then(|()| out.flush());
+        drop(out);
+        let (pid, start) = (who.process.pid.to_string(), who.process.start.to_string());
+        run_beside(&["take", "--process", &pid, "--started", &start], &self.args.session)
+    }
+
+    fn show(&self, page: &Page<'_>) -> Result<(), Failure> {
+        let (args, record) = (self.args, self.record.as_ref());
+        let name = record.and_then(|record| record.name.as_deref()).unwrap_or("a conversation");
+        let mut lines = vec![String::new(), format!("  {}  {}", one_line(name, 60), args.session.short())];
+        if let Some(record) = record {
+            lines.extend(record.task.iter().map(|task| format!("  {}", one_line(task, 74))));
+            let seen = record.last_seen.to_zoned(crate::zone::local()).strftime("%Y-%m-%d %H:%M");
+            let place = record
+                .project_dir
+                .as_deref()
+                .zip(self.context.as_ref())
+                .map(|(folder, context)| context.short_path(folder));
+            let place = place.map(|place| format!(", in {place}")).unwrap_or_default();
+            lines.push(format!("  last active {seen}{place}"));
+        }
         lines.push(String::new());
+        lines.extend(page.lines());
+        let title = format!("\x1b]2;waits: {}\x07", one_line(name, 40));
+        let focus = if page.on_focus { FOCUS_ON } else { "" };
+        let mut out = std::io::stdout().lock();
+        let text = lines.join("\r\n");
+        write!(out, "\x1b[2J\x1b[H{title}{focus}{text}\r\n")
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::new(Exit::Failed, format!("cannot write to the pane: {error}")))
     }
-    let folder = if missing.is_some() { "   m  make its directory again and resume" } else { "" };
-    lines.push(format!("  Enter  resume it here   s  a shell{folder}"));
-    let title = format!("\x1b]2;waits: {}\x07", one_line(name, 40));
-    let focus = if on_focus { FOCUS_ON } else { "" };
-    let mut out = std::io::stdout().lock();
-    let text = lines.join("\r\n");
-    write!(out, "\x1b[2J\x1b[H{title}{focus}{text}\r\n")
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::new(Exit::Failed, format!("cannot write to the pane: {error}")))
+
+    /// Waits for a key, or for the pane to be looked at.
+    fn wish(&self, page: &Page<'_>) -> Wish {
+        self.terminal.raw();
+        let wish = loop {
+            let mut keys = [0; 64];
+            let read = match std::io::stdin().lock().read(&mut keys) {
+                Ok(0) => break Wish::Gone,
+                Ok(read) => keys.get(..read).unwrap_or_default(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break Wish::Gone,
+            };
+            if let Some(wish) = page.understand(read) {
+                break wish;
+            }
+        };
+        self.terminal.take_back();
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(FOCUS_OFF.as_bytes()).and_then(|()| out.flush());
+        wish
+    }
 }
 
 /// A shell does not want to be told when it is looked at.
 fn looked_at_no_more() {
-    if let Some((socket, pane)) = crate::context::pane_around() {
-        mux::leave_alone(&socket, &pane, TMUX_DEADLINE);
-    }
-}
-
-/// Waits for a key, or for the pane to be looked at.
-fn wish(terminal: &Terminal, on_focus: bool, folder_missing: bool) -> Wish {
-    terminal.raw();
-    let wish = loop {
-        let mut keys = [0; 64];
-        let read = match std::io::stdin().lock().read(&mut keys) {
-            Ok(0) => break Wish::Gone,
-            Ok(read) => keys.get(..read).unwrap_or_default(),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => break Wish::Gone,
-        };
-        if let Some(wish) = understand(read, on_focus, folder_missing) {
-            break wish;
-        }
-    };
-    terminal.take_back();
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(FOCUS_OFF.as_bytes()).and_then(|()| out.flush());
-    wish
-}
-
-fn understand(keys: &[u8], on_focus: bool, folder_missing: bool) -> Option<Wish> {
-    match keys {
-        FOCUS_IN => on_focus.then_some(Wish::Resume),
-        [b'\r' | b'\n', ..] => Some(Wish::Resume),
-        [b'm' | b'M', ..] if folder_missing => Some(Wish::MakeFolder),
-        // Ctrl-C and Ctrl-D mean "let me out" everywhere.
-        [b's' | b'S' | b'q' | 3 | 4, ..] => Some(Wish::Shell),
-        _ => None,
+    if let Some(here) = Here::around() {
+        mux::leave_alone(&here.socket, &here.pane, TMUX_DEADLINE);
     }
 }
 
 /// Brings the conversation back into this pane, by a process that outlives the end of this one. What it says is why it
 /// did not.
-fn start(session: &SessionId) -> String {
+fn run_beside(words: &[&str], session: &SessionId) -> String {
     let Ok(program) = std::env::current_exe() else { return "this program cannot be found".to_owned() };
     let mut command = Command::new(program);
-    command.args(["pane", "start", "--", session.as_str()]);
+    command.arg("pane").args(words).args(["--", session.as_str()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: between fork and exec only a system call is made, which is safe there.
     unsafe {
@@ -172,22 +232,5 @@ fn start(session: &SessionId) -> String {
     match command.output() {
         Ok(output) => one_line(&String::from_utf8_lossy(&output.stderr), 300),
         Err(error) => format!("it cannot be started: {error}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_keys_that_mean_something_do_something() {
-        assert_eq!(understand(b"\r", false, false), Some(Wish::Resume));
-        assert_eq!(understand(b"\x1b[I", true, false), Some(Wish::Resume));
-        assert_eq!(understand(b"\x1b[I", false, false), None);
-        assert_eq!(understand(b"m", false, false), None);
-        assert_eq!(understand(b"m", false, true), Some(Wish::MakeFolder));
-        assert_eq!(understand(b"s", true, false), Some(Wish::Shell));
-        assert_eq!(understand(b"\x03", true, false), Some(Wish::Shell));
-        assert_eq!(understand(b"x", true, true), None);
     }
 }

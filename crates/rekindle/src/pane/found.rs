@@ -1,0 +1,76 @@
+//! Who is in the conversation that a pane waits for, and what its user can do about it from here.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use agents::claude::{Owner, Owners};
+use jiff::Timestamp;
+use recovery::{LiveOwner, Taking};
+use settle::view::{Sources, View};
+use settle::{Settler, World};
+use state::record::SessionRecord;
+
+use crate::context::{Context, pane_around};
+
+/// Who is in a conversation, seen from a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nobody,
+    /// Somebody who is not known well enough to be gone to, or nobody can tell.
+    Unclear,
+    Somebody {
+        who: LiveOwner,
+        taking: Taking,
+    },
+}
+
+/// The pane that this runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Here {
+    pub(crate) socket: PathBuf,
+    /// `%4`.
+    pub(crate) pane: String,
+}
+
+impl Here {
+    pub(crate) fn around() -> Option<Here> {
+        pane_around().map(|(socket, pane)| Here { socket, pane })
+    }
+
+    /// Its server, where that has this pane.
+    fn server<'w>(&self, world: &'w World) -> Option<&'w mux::Server> {
+        world.alive_servers().find(|server| server.socket == self.socket && server.pane(&self.pane).is_some())
+    }
+}
+
+impl Found {
+    /// Looks, and changes nothing. Where nobody is in it, only registries and the process table are looked at: many pages may
+    /// be shown at once.
+    pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionId) -> Found {
+        let path = record.and_then(|record| record.transcript_path.as_deref());
+        let path = path.unwrap_or(Path::new("/nonexistent"));
+        let owner = Owners::look(&context.clinic.configs).of(session, path);
+        if owner == Owner::Nobody {
+            return Found::Nobody;
+        }
+        Found::known(context, session, &owner).unwrap_or(Found::Unclear)
+    }
+
+    fn known(context: &Context, session: &SessionId, owner: &Owner) -> Option<Found> {
+        let here = Here::around();
+        let sockets: BTreeSet<PathBuf> = here.iter().map(|here| here.socket.clone()).collect();
+        let now = Timestamp::now();
+        let settled = Settler { sockets, ..context.settler().ok()? }.look(now).ok()?;
+        let (records, world) = (&settled.records, &settled.world);
+        let view = View::of(&Sources { records, world, newest: &|_, _| None, now });
+        let who = LiveOwner::of(session, owner, &view, world)?;
+        Some(Found::seen_from(who, here.as_ref(), world))
+    }
+
+    /// What can be done about somebody from here.
+    pub(crate) fn seen_from(who: LiveOwner, here: Option<&Here>, world: &World) -> Found {
+        let taking = who.taking(here.and_then(|here| here.server(world)).map(|server| &server.id));
+        Found::Somebody { who, taking }
+    }
+}
