@@ -52,6 +52,7 @@ fn restored(lab: &Lab) -> (String, String) {
 
 /// Its transcript vanishes at the very start, after everything was checked: it is put back from the copy that was taken before
 /// the start. When the copy vanishes, too, a fresh agent is told what is known.
+/// F-resume-15
 #[test]
 fn a_conversation_that_is_not_found_is_put_back_or_begun_anew() {
     let (lab, session) = crashed();
@@ -136,4 +137,47 @@ fn two_agents_in_one_conversation_are_no_success() {
     assert!(why.contains("several agents are in its conversation"), "{why}");
     let alive = lab.tmux(&["list-panes", "-t", "work:0", "-F", "#{pane_dead}"]).unwrap().stdout;
     assert_eq!(alive, "0\n0\n", "nobody is ended for it");
+}
+
+/// Makes a transcript old and large, as its agent sees it.
+fn age(transcript: &str) {
+    let text = fs::read_to_string(transcript).unwrap();
+    let rows = text.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        if let Some(at) = row["timestamp"].as_str() {
+            let year: u16 = at[..4].parse().unwrap();
+            row["timestamp"] = format!("{}{}", year - 1, &at[4..]).into();
+        }
+        if row["message"]["usage"].is_object() {
+            row["message"]["usage"]["input_tokens"] = 150_000.into();
+        }
+        format!("{row}\n")
+    });
+    let aged: String = rows.collect();
+    fs::write(transcript, aged).unwrap();
+}
+
+/// The agent asks whether an old and large conversation is to be resumed whole: it is, and its user finds it ready. The agent's
+/// word comes before that question.
+/// F-resume-14
+#[test]
+fn the_agents_own_question_about_resuming_is_answered() {
+    let (lab, session) = crashed();
+    age(lab.record(&session).unwrap()["transcriptPath"].as_str().unwrap());
+    let settings = lab.home.home().join(".claude.json");
+    let mut known: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    // What switches the question on; nothing is fetched, since nobody answers behind that proxy.
+    known["cachedFeatureFlags"]["tengu_gleaming_fair"] = true.into();
+    known["cachedGrowthBookFeatures"]["tengu_gleaming_fair"] = true.into();
+    fs::write(&settings, known.to_string()).unwrap();
+    let nowhere = "http://127.0.0.1:9";
+    let proxies = format!("export HTTPS_PROXY={nowhere} HTTP_PROXY={nowhere} NO_PROXY=127.0.0.1,localhost");
+    let switches = "unset DISABLE_TELEMETRY CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
+    before_each_start(&lab, &format!("{proxies}\n{switches}"));
+    let (outcome, why) = restored(&lab);
+    assert_eq!(outcome, "resumed", "{why}");
+    let shown = lab.screen("work:0.0");
+    assert!(!shown.contains("Resume full session as-is") && shown.contains("ask-00"), "{shown}");
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(sent.contains("ask-00") && sent.contains("probe-one"), "{sent}");
 }

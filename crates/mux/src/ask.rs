@@ -39,9 +39,11 @@ pub fn screen(socket: &Path, pane: &str, deadline: Duration) -> Option<String> {
     ask(socket, &["capture-pane", "-p", "-t", pane], deadline)
 }
 
-/// Presses one key in a pane, by tmux's name for it. Text goes another way.
+/// Presses one key in a pane, by tmux's name for it. Text goes another way. Where keys go into every pane of the window
+/// (`synchronize-panes`) none is pressed.
 pub fn press(socket: &Path, pane: &str, key: &str, deadline: Duration) -> Option<()> {
-    ask(socket, &["send-keys", "-t", pane, key], deadline).map(drop)
+    let send = format!("send-keys -t {pane} {key}");
+    ask(socket, &["if-shell", "-F", "-t", pane, "#{pane_synchronized}", "", &send], deadline).map(drop)
 }
 
 /// Closes panes. One that is gone already is closed.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use agents::SessionId;
 use agents::claude::CHILD_VARIABLES;
 use doctor::Clinic;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mux::{Birth, Respawn, Title};
 use state::StateDir;
@@ -51,6 +52,8 @@ pub struct Actor<'a> {
     pub briefing: Option<&'a Briefing<'a>>,
     /// When the machine was looked at for the plan.
     pub looked: Instant,
+    /// Now.
+    pub now: Timestamp,
     /// The user's time zone.
     pub zone: TimeZone,
     /// This program, which panes run.

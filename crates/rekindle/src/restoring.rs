@@ -133,6 +133,7 @@ pub(crate) fn act(
         note_on_resume: restore.note_on_resume,
         briefing: manner.briefing,
         looked: Instant::now(),
+        now: begun,
         zone: crate::zone::local(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),

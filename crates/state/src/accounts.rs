@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(known(&state), Vec::<PathBuf>::new());
         let key = Key::open(&dir.path().join("key")).unwrap();
         record::store(&state, &key, &Held::fresh(record.clone())).unwrap();
-        assert_eq!(known(&state), [account.clone()]);
+        assert_eq!(known(&state), std::slice::from_ref(&account));
         note(&state, [&record, &gone].into_iter()).unwrap();
         assert!(path(&state).is_file());
         assert_eq!(known(&state), [account]);

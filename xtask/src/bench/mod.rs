@@ -73,9 +73,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bench.sync(&mixed),
         bench.sync_again(&many),
         bench.start(),
-        redaction::redact(&mixed),
     ];
-    report::show(&lines.into_iter().chain(hot).collect::<Vec<_>>(), args.write)
+    let lines = lines.into_iter().chain(redaction::redact(&mixed));
+    report::show(&lines.chain(hot).collect::<Vec<_>>(), args.write)
 }
 
 struct Bench {

@@ -20,7 +20,7 @@ pub use end::{EndError, end};
 pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
-pub use owner::{Holder, Owner, Owners};
+pub use owner::{Holder, Owner, Owners, newest_row_ms};
 pub use places::{ConfigDir, config_dirs, slug};
 pub use trust::is_trusted;
 pub use walk::{Kind, Root, Source, Trouble, TroubleKind, Walk, walk};

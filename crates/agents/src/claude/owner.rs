@@ -140,8 +140,9 @@ impl Owners {
 /// How much of a transcript's end is looked at for its newest row.
 const TAIL: u64 = 256 * 1024;
 
-/// When the newest of the last rows was written; never later than the file itself, whatever a row says.
-fn newest_row_ms(path: &Path) -> Option<i64> {
+/// When the newest of the last rows was written, in milliseconds since 1970; never later than the file itself, whatever a row
+/// says.
+pub fn newest_row_ms(path: &Path) -> Option<i64> {
     let mut file = std::fs::File::open(path).ok()?;
     let meta = file.metadata().ok()?;
     file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::claude::Owners;
+use agents::claude::composer::composer;
 use agents::claude::launch::{Answer, NONCE, recognise};
 use agents::claude::process::Processes;
 use agents::claude::registry::{self, Registered};
@@ -51,9 +52,12 @@ impl Actor<'_> {
     }
 
     fn look(&self, socket: &Path, started: &mut Started<'_>) -> Judgement {
+        if let Some(proven) = started.proven.take() {
+            return attend(socket, started, proven);
+        }
         if let Some(at) = self.has_spoken(started) {
             let by = "SessionStart with the mark of this launch";
-            return Judgement::Done(self.proven(started, by, Some(at)));
+            return self.proven(started, by, Some(at));
         }
         let done = |started: &Started<'_>, outcome, why: String| {
             let id = Some(started.pane.clone());
@@ -69,17 +73,10 @@ impl Actor<'_> {
         started.looked = Instant::now();
         if let Some(entry) = self.registered(socket, started) {
             let by = "the agent's own registry";
-            return Judgement::Done(self.proven(started, by, entry.status_updated_at));
+            return self.proven(started, by, entry.status_updated_at);
         }
         let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
-        if let Some(step) = Answer::toward(&screen) {
-            let key = match step {
-                Answer::Up => "Up",
-                Answer::Down => "Down",
-                Answer::Enter => "Enter",
-            };
-            // A key that did not arrive is pressed again at the next look.
-            let _ = mux::press(socket, &started.pane, key, TMUX_DEADLINE);
+        if answered(socket, &started.pane, &screen) {
             return Judgement::Waiting;
         }
         if recognise(&screen).is_some() {
@@ -146,7 +143,7 @@ impl Actor<'_> {
 
     /// The agent is there since `at`, in milliseconds since 1970. What it remembers is counted: a resume has emptied
     /// transcripts before (cc#79298).
-    fn proven(&self, started: &Started<'_>, by: &str, at: Option<i64>) -> Restored {
+    fn proven(&self, started: &mut Started<'_>, by: &str, at: Option<i64>) -> Judgement {
         let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = started.how;
         let mut why = format!("its agent says so: {by}; {}", started.step().decision.reason);
@@ -161,14 +158,64 @@ impl Actor<'_> {
                 );
             }
         }
-        Restored {
+        let restored = Restored {
             verified_ms: Some(took),
             back_at: at.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             id: Some(started.pane.clone()),
             session_id: Some(started.session.clone()),
             ..Restored::of(started.step(), outcome, started.told_whole(why))
+        };
+        if !started.may_ask {
+            return Judgement::Done(restored);
+        }
+        started.looked = Instant::now();
+        started.proven = Some(Proven { restored, since: Instant::now(), composers: 0 });
+        Judgement::Waiting
+    }
+}
+
+/// An agent that is back, and that may still ask how: its word comes before that question (measured on 2.1.325).
+pub(super) struct Proven {
+    restored: Restored,
+    since: Instant,
+    /// How often in a row its composer was seen.
+    composers: u32,
+}
+
+/// So long an agent that is back is looked at for its question.
+const QUESTION_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How often, and how often its composer must be there in a row: the question comes a moment after it.
+const QUESTION_PAUSE: Duration = Duration::from_millis(400);
+const COMPOSERS: u32 = 3;
+
+fn attend(socket: &Path, started: &mut Started<'_>, mut proven: Proven) -> Judgement {
+    if started.looked.elapsed() >= QUESTION_PAUSE {
+        started.looked = Instant::now();
+        let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
+        let answered = answered(socket, &started.pane, &screen);
+        // Any other question is its user's.
+        let other = !answered && recognise(&screen).is_some();
+        proven.composers = if composer(&screen).is_some() { proven.composers + 1 } else { 0 };
+        if other || proven.composers >= COMPOSERS || proven.since.elapsed() > QUESTION_DEADLINE {
+            return Judgement::Done(proven.restored);
         }
     }
+    started.proven = Some(proven);
+    Judgement::Waiting
+}
+
+/// Presses the key that answers the agent's own question about resuming, where it stands.
+fn answered(socket: &Path, pane: &str, screen: &str) -> bool {
+    let Some(step) = Answer::toward(screen) else { return false };
+    let key = match step {
+        Answer::Up => "Up",
+        Answer::Down => "Down",
+        Answer::Enter => "Enter",
+    };
+    // A key that did not arrive is pressed again at the next look.
+    let _ = mux::press(socket, pane, key, TMUX_DEADLINE);
+    true
 }
 
 /// What a pane says about a failure, for a message.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use agents::claude::launch::start_environment;
-use agents::claude::{CHILD_VARIABLES, Owners};
+use agents::claude::{CHILD_VARIABLES, Owners, newest_row_ms};
+use jiff::Timestamp;
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
 use state::launch::{Ended, Launch};
@@ -14,6 +15,7 @@ use state::record::SessionRecord;
 use state::spool;
 
 use super::attempt::Attempt;
+use super::proof::Proven;
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::briefing::open_calls;
 use crate::decide::OwnerFact;
@@ -38,6 +40,10 @@ pub(super) struct Started<'p> {
     /// When its screen was last looked at.
     pub(super) looked: Instant,
     pub(super) how: Outcome,
+    /// Whether it may ask how it is to be resumed.
+    pub(super) may_ask: bool,
+    /// What became of it, where that question is waited for.
+    pub(super) proven: Option<Proven>,
     /// Variables with secrets that it had and does not have now.
     missing: Vec<String>,
     /// Rows of the conversation before the start.
@@ -139,6 +145,7 @@ impl Actor<'_> {
         let words = self.keeper(&words, &nonce, step.own_command, &start.unset);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
+        let may_ask = session == old && transcript.is_some_and(|path| is_old(path, self.now));
         let cwd = cwd.to_string_lossy().into_owned();
         let program = Respawn { pane: String::new(), cwd, variables: start.set, words };
         let now = Instant::now();
@@ -152,6 +159,8 @@ impl Actor<'_> {
             since: now,
             looked: now,
             how,
+            may_ask,
+            proven: None,
             missing: start.missing,
             remembered,
             program,
@@ -264,6 +273,14 @@ impl Actor<'_> {
         }
         (running, failed)
     }
+}
+
+/// An agent asks about conversations of which nothing was heard for 70 minutes (read in 2.1.100 and 2.1.325).
+const OLD_MS: i64 = 60 * 60 * 1000;
+
+/// Whether nothing was said in a conversation for so long that its agent may ask how it is to be resumed.
+fn is_old(transcript: &Path, now: Timestamp) -> bool {
+    newest_row_ms(transcript).is_some_and(|newest| now.as_millisecond() - newest >= OLD_MS)
 }
 
 /// Puts a first prompt behind the words that name the conversation: behind any flag, one that takes several values would
