@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::tmux::Tmux;
@@ -58,6 +58,15 @@ impl Home {
             }),
         };
         known["projects"][project.to_string_lossy().as_ref()] = json!({"hasTrustDialogAccepted": true});
+        fs::write(file, known.to_string())?;
+        Ok(())
+    }
+
+    /// Takes this project's trust back: the agent asks for it at its next start.
+    pub fn distrust(&self, project: &Path) -> Result<()> {
+        let file = self.home().join(".claude.json");
+        let mut known: Value = serde_json::from_slice(&fs::read(&file)?)?;
+        known["projects"][project.to_string_lossy().as_ref()]["hasTrustDialogAccepted"] = json!(false);
         fs::write(file, known.to_string())?;
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
+use lab::believed::{Body, Said};
 use lab::process::{Finished, run, wait_until};
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
@@ -56,6 +57,11 @@ fn ready(lab: &Lab) {
         "{}",
         lab.screen("work:0.0")
     );
+}
+
+/// A shell in `work:0.0` on a terminal that nobody was killed on.
+fn clean_shell(lab: &Lab) {
+    lab.tmux(&["respawn-pane", "-k", "-t", "work:0.0", "exec bash --norc --noprofile"]).unwrap();
 }
 
 fn killed_at_work(version: &str) {
@@ -173,6 +179,101 @@ fn what_is_long_goes_to_a_file() {
     let heard = || lab.api.requests_with(&file).into_iter().find(|request| request.main);
     assert!(wait_until(PATIENCE, || heard().is_some()), "{}", lab.screen("work:0.0"));
     assert!(heard().unwrap().messages.contains(asked));
+}
+
+/// One by its name, then all at once. Two of them crashed in one pane, one after the other: the newer one gets it, and does
+/// not end there by the other's start. One that was in no tmux is refused, and stops nobody.
+#[test]
+fn several_come_back_each_in_a_place_of_its_own() {
+    const ALONE: &str = "5e6f7a8b-0000-4000-8000-000000000001";
+    let (lab, older) = agent(VERSIONS[2], "'ask-00 please'");
+    kill(&lab, &older);
+    clean_shell(&lab);
+    lab.type_line("work:0.0", "claude 'ask-10 please'").unwrap();
+    let newer = lab.idle_at("work:0.0", "ask-10").unwrap();
+    kill(&lab, &newer);
+    let beside = lab.another_shell().unwrap();
+    lab.type_line(&beside, "claude 'ask-20 please'").unwrap();
+    let other = lab.idle_at("work:1.0", "ask-20").unwrap();
+    kill(&lab, &other);
+    lab.home.said(ALONE, &Body::dead(1), &[Said::new("SessionStart", 90), Said::new("Stop", 60)]).unwrap();
+    lab.settle_until(ALONE, "crashed", |record| record["status"] == "crashed").unwrap();
+
+    let named = recover(&lab, &[&id(&other)]);
+    let panes = named["panes"].as_array().unwrap();
+    assert_eq!((panes.len(), &panes[0]["outcome"]), (1, &json!("resumed")), "{named}");
+    assert_eq!(panes[0]["id"], beside, "{named}");
+    let alone = rekindle(&lab, &["recover", ALONE, "--json"]);
+    assert_eq!(alone.code(), Some(3), "{}", alone.words());
+    let all = rekindle(&lab, &["recover", "--all", "--json"]);
+    assert_eq!(all.code(), Some(4), "{}", all.words());
+    let done: Value = serde_json::from_str(&all.stdout).unwrap();
+    let of = |session: &str| {
+        let ours = |pane: &&Value| pane["sessionId"] == session;
+        done["panes"].as_array().unwrap().iter().find(ours).unwrap_or_else(|| panic!("{session}: {done}"))
+    };
+    assert_eq!((&done["restored"], &done["total"]), (&json!(2), &json!(3)), "{done}");
+    assert_eq!(of(ALONE)["outcome"], "refused", "{done}");
+    assert!(of(ALONE)["reason"].as_str().unwrap().contains("in no tmux pane"), "{done}");
+    assert_eq!((&of(&id(&newer))["pane"], &of(&id(&older))["pane"]), (&json!("work:0.0"), &json!("work:2")));
+    for (place, said) in [("work:0.0", "ask-10"), ("work:1.0", "ask-20"), ("work:2.0", "ask-00")] {
+        let word = format!("probe-{said}");
+        assert!(lab.probe(place, &word).unwrap().contains(&format!("{said} please")), "{place}");
+    }
+    assert_eq!(lab.home.agents().len(), 3);
+
+    // A server that somebody starts anew has a shell where the agent was, and nothing where the others were.
+    lab.crash(&[&id(&older), &id(&newer), &id(&other)]).unwrap();
+    lab.shell().unwrap();
+    let listed = recover(&lab, &[]);
+    let reason = |session: &str| {
+        let mut agents = listed["agents"].as_array().unwrap().iter();
+        agents.find(|agent| agent["sessionId"] == session).map(|agent| agent["reason"].clone())
+    };
+    assert_eq!(reason(&id(&newer)), Some(json!("shell_instead")), "{listed}");
+    assert_eq!(reason(&id(&older)), Some(json!("server_exit")), "{listed}");
+}
+
+/// What its user starts in the pane meanwhile is not ended. A fresh agent that asks its user something first is waited for,
+/// and started once; where its user leaves it there, the old conversation is offered again.
+#[test]
+fn a_fresh_agent_that_asks_first_is_started_once() {
+    let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
+    kill(&lab, &record);
+    fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
+    fs::remove_dir_all(lab.home.state().join("vault")).unwrap();
+    // Asked while its brief is made: after the look at the pane, before the start in it.
+    let socket = lab.home.tmux().socket();
+    let starts = format!("tmux -S '{}' respawn-pane -k -t work:0.0 cat; echo '[]'", socket.display());
+    lab.home.script("bd", &starts).unwrap();
+    let done = recover(&lab, &["--all"]);
+    assert_eq!(done["panes"][0]["outcome"], "refused", "{done}");
+    assert!(done["panes"][0]["reason"].as_str().unwrap().contains("runs cat by now"), "{done}");
+    assert_eq!(lab.pane("work:0.0", "#{pane_current_command}").unwrap(), "cat");
+
+    lab.home.script("bd", "echo '[]'").unwrap();
+    clean_shell(&lab);
+    lab.home.distrust(&lab.home.project()).unwrap();
+    for leaves in [true, false] {
+        let waits = || recover(&lab, &[])["agents"][0]["sessionId"] == record["sessionId"];
+        assert!(wait_until(PATIENCE, waits), "{:?}", recover(&lab, &[]));
+        let done = recover(&lab, &["--all"]);
+        assert_eq!(done["panes"][0]["outcome"], "unverified", "{done}");
+        assert_eq!(done["panes"][0]["id"], json!(lab.pane("work:0.0", "#{pane_id}").unwrap()), "{done}");
+        assert_eq!(recover(&lab, &[])["agents"], json!([]), "its fresh agent is there");
+        assert_eq!(recover(&lab, &["--all"])["panes"], json!([]));
+        if leaves {
+            lab.tmux(&["send-keys", "-t", "work:0.0", "Escape"]).unwrap();
+        }
+    }
+    lab.tmux(&["send-keys", "-t", "work:0.0", "Down"]).unwrap();
+    let chosen = || lab.screen("work:0.0").contains("❯ Yes");
+    assert!(wait_until(PATIENCE, chosen), "{}", lab.screen("work:0.0"));
+    lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
+    let fresh = |other: &Value| other["sessionId"] != record["sessionId"] && other["status"] == "active";
+    lab.record_where("the fresh one", fresh).unwrap();
+    assert_eq!(recover(&lab, &[])["agents"], json!([]), "it goes on in the fresh one");
+    assert_eq!(lab.home.agents().len(), 1);
 }
 
 /// Whoever closed a pane gets it back only by its name; bd is asked, and an error of it is no silence; a template of the

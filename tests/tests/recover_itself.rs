@@ -5,26 +5,20 @@ use std::fs;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::{run, wait_until};
+use lab::process::wait_until;
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-fn tick(lab: &Lab) -> Value {
-    let mut command = lab.home.rekindle_command(&["tick", "--json"]);
-    command.env_clear().envs(lab.env());
-    let done = run(&mut command, PATIENCE).unwrap();
-    assert!(!done.stdout.is_empty(), "{}", done.words());
-    serde_json::from_str(&done.stdout).unwrap()
+/// What a tick did, and what it said. None of them fails.
+fn tick_says(lab: &Lab) -> (Value, String) {
+    let done = lab.rekindle(&["tick", "--json"]).unwrap();
+    assert!(done.success() && !done.stdout.is_empty(), "{}", done.words());
+    (serde_json::from_str(&done.stdout).unwrap(), done.stderr)
 }
 
-/// Whether its user trusts the project, by the agent's own settings.
-fn trust(lab: &Lab, trusts: bool) {
-    let path = lab.home.home().join(".claude.json");
-    let mut settings: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let project = lab.home.project().display().to_string();
-    settings["projects"][&project]["hasTrustDialogAccepted"] = json!(trusts);
-    fs::write(&path, settings.to_string()).unwrap();
+fn tick(lab: &Lab) -> Value {
+    tick_says(lab).0
 }
 
 /// Kills the agent of a conversation, and waits until that is known.
@@ -51,11 +45,13 @@ fn once_it_is_turned_on_and_not_again_at_once() {
     assert!(lab.home.rekindle(&["recover", &session, "--auto", "off"]).unwrap().success());
     assert_eq!(tick(&lab)["recovered"], json!(null), "its user wants it left alone");
     assert!(lab.home.rekindle(&["recover", &session, "--auto", "on"]).unwrap().success());
-    trust(&lab, false);
-    let ticked = tick(&lab);
-    assert_eq!(ticked["recovered"], 0, "nobody is there to give trust: {ticked}");
-    assert!(ticked["failures"][0].as_str().unwrap().contains("not trusted"), "{ticked}");
-    trust(&lab, true);
+    lab.home.distrust(&lab.home.project()).unwrap();
+    let (ticked, said) = tick_says(&lab);
+    assert_eq!((&ticked["recovered"], &ticked["failures"]), (&json!(0), &json!([])), "{ticked}");
+    assert!(said.contains("not trusted"), "nobody is there to give trust: {said}");
+    let (ticked, said) = tick_says(&lab);
+    assert_eq!((&ticked["recovered"], said.as_str()), (&json!(0), ""), "it is told once: {ticked}");
+    lab.home.trust(&lab.home.project()).unwrap();
     let ticked = tick(&lab);
     assert_eq!(ticked["recovered"], 1, "{ticked}");
     let decision = fs::read_dir(lab.home.state().join("decisions")).unwrap().next().unwrap().unwrap().path();
@@ -63,6 +59,17 @@ fn once_it_is_turned_on_and_not_again_at_once() {
     let asked = &decided["panes"][0]["evidence"][0]["says"];
     assert_eq!(asked, "nobody asked for it: it comes back by itself");
     assert!(decided["panes"][0]["backAt"].is_string(), "{decided}");
+
+    // Taken back by its user, it stays so until its user wants it.
+    let undone = lab.rekindle(&["undo"]).unwrap();
+    assert!(undone.success() && undone.stdout.contains("shell"), "{}", undone.words());
+    let gone = lab.settle_until(&session, "gone", |record| record["status"] != "active").unwrap();
+    assert_eq!(gone["status"], "crashed");
+    let (ticked, said) = tick_says(&lab);
+    assert_eq!(ticked["recovered"], json!(null), "{ticked}");
+    assert!(said.contains("its restore was taken back"), "{said}");
+    let asked = lab.rekindle(&["recover", &session]).unwrap();
+    assert!(asked.success(), "{}", asked.words());
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
 
     kill(&lab, &session);

@@ -76,6 +76,13 @@ impl PaneRef {
         })
     }
 
+    /// The session in a reference to a pane of this server. Its name may hold slashes, and never a colon: tmux puts `_` there.
+    pub fn session_in<'a>(socket: &Path, reference: &'a str) -> &'a str {
+        let named = server_name(socket).and_then(|name| reference.strip_prefix(&name)?.strip_prefix("//"));
+        let place = named.unwrap_or(reference);
+        place.split_once(':').map_or(place, |(session, _)| session)
+    }
+
     /// The reference as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -131,5 +138,19 @@ mod tests {
         check("/tmp/tmux-1000/default", "work:1.2");
         check("/tmp/tmux-1000/side", "side//work:1.2");
         check("/run/x/my.sock", "/run/x/my.sock//work:1.2");
+    }
+
+    #[test]
+    fn a_session_may_have_slashes_in_its_name() {
+        for socket in ["/tmp/tmux-1000/default", "/tmp/tmux-1000/side", "/run/x/my.sock", "/run/x//y:z/s"] {
+            for session in ["work", "a//b", "/", "//x", "side//work"] {
+                let reference = PaneRef::at(Path::new(socket), session, 1, 2);
+                assert_eq!(
+                    PaneRef::session_in(Path::new(socket), reference.as_str()),
+                    session,
+                    "{reference}"
+                );
+            }
+        }
     }
 }

@@ -370,7 +370,9 @@ impl Actor<'_> {
                 }
                 Err(start::NotReady::Never(outcome, why)) => {
                     let why = attempt.with_what_failed(why);
-                    self.wait_in(socket, step, Some(&pane), &why);
+                    if attempt.replaces().is_some() || !self.is_used(socket, step, &pane) {
+                        self.wait_in(socket, step, Some(&pane), &why);
+                    }
                     done.push(Restored { id: Some(pane), ..Restored::of(step, outcome, why) });
                 }
             }

@@ -7,7 +7,7 @@ use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
 use state::record::{Grade, SessionRecord};
 
-use crate::record::DecisionRecord;
+use crate::record::{DecisionRecord, PaneDecision};
 
 /// What a decision record says of a restore that nobody asked for.
 pub const BY_ITSELF: &str = "auto";
@@ -42,6 +42,16 @@ fn tries(session: &SessionId, decisions: &[DecisionRecord], now: Timestamp) -> V
     tries
 }
 
+/// Whether a restore that brought it back was taken back after its agent had gone: that was its user's word.
+fn taken_back(record: &SessionRecord, decisions: &[DecisionRecord]) -> bool {
+    let gone = record.gone_since();
+    let ours = |pane: &PaneDecision| {
+        [&pane.session_id, &pane.now_in].into_iter().flatten().any(|session| *session == record.session_id)
+    };
+    let taken = |decided: &&DecisionRecord| decided.undone.is_some_and(|at| at >= gone);
+    decisions.iter().filter(taken).any(|decided| decided.panes.iter().any(ours))
+}
+
 /// Decides about one crashed agent.
 pub fn automatic(record: &SessionRecord, decisions: &[DecisionRecord], now: Timestamp) -> Automatic {
     let stopped = |why: &str| Automatic::Stopped(why.to_owned());
@@ -50,6 +60,9 @@ pub fn automatic(record: &SessionRecord, decisions: &[DecisionRecord], now: Time
     }
     if record.run().and_then(|run| run.grade) != Some(Grade::Proven) {
         return stopped("where it belongs is not proven");
+    }
+    if taken_back(record, decisions) {
+        return stopped("its restore was taken back");
     }
     let tries = tries(&record.session_id, decisions, now);
     if tries.len() >= MOST_TRIES {
@@ -67,7 +80,6 @@ mod tests {
 
     use super::*;
     use crate::plan::Plan;
-    use crate::record::PaneDecision;
 
     fn record() -> SessionRecord {
         let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
@@ -101,6 +113,28 @@ mod tests {
         assert!(matches!(ask(&[0, 1, 5], 600), Automatic::Stopped(why) if why.contains("3 tries")));
         assert_eq!(ask(&[0, 1, 5], 24 * 60 + 6), Automatic::Due);
         assert_eq!(automatic(&record(), &tried(&[0, 1, 2], "manual"), at(3)), Automatic::Due);
+    }
+
+    #[test]
+    fn what_was_taken_back_stays_until_it_runs_again() {
+        let mut gone = record();
+        gone.runs[0].ended_at = Some(at(2));
+        let mut decided = tried(&[0], "tmux");
+        assert_eq!(automatic(&gone, &decided, at(10)), Automatic::Due);
+        decided[0].undone = Some(at(3));
+        assert!(
+            matches!(automatic(&gone, &decided, at(10)), Automatic::Stopped(why) if why.contains("taken back"))
+        );
+        let mut fresh = gone.clone();
+        fresh.session_id = SessionId::new("s2").unwrap();
+        assert_eq!(automatic(&fresh, &decided, at(10)), Automatic::Due, "another conversation");
+        decided[0].panes[0].now_in = Some(fresh.session_id.clone());
+        assert!(
+            matches!(automatic(&fresh, &decided, at(10)), Automatic::Stopped(_)),
+            "it went on as this one"
+        );
+        gone.runs[0].ended_at = Some(at(4));
+        assert_eq!(automatic(&gone, &decided, at(10)), Automatic::Due, "it has crashed since");
     }
 
     #[test]

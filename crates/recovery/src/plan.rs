@@ -170,7 +170,7 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
 
 impl Plan {
     /// The panes of a server in which this plan starts somebody.
-    fn seated(&self, socket: &Path) -> BTreeSet<String> {
+    pub(crate) fn seated(&self, socket: &Path) -> BTreeSet<String> {
         let servers = self.servers.iter().filter(|server| server.socket == socket);
         let seat = |step: &PaneStep| match &step.seat {
             Seat::There { pane, .. } => Some(pane.clone()),
@@ -181,7 +181,7 @@ impl Plan {
     }
 
     /// The numbers of windows that this plan gives away in a session.
-    fn numbers(&self, socket: &Path, session: &str) -> BTreeSet<u32> {
+    pub(crate) fn numbers(&self, socket: &Path, session: &str) -> BTreeSet<u32> {
         let servers = self.servers.iter().filter(|server| server.socket == socket);
         let sessions = servers.flat_map(|server| &server.sessions).filter(|known| known.name == session);
         sessions.flat_map(SessionPlan::numbers).collect()

@@ -24,6 +24,9 @@ pub enum Destination {
         pane: String,
         /// What it is called.
         reference: String,
+        /// The program in front of it when it was looked at: another one is not ended for it. Nothing where its user has
+        /// asked from within that pane.
+        in_front: Option<String>,
     },
     /// Into a window of its own.
     Window {
@@ -85,10 +88,10 @@ pub fn bring_back(
     let mut evidence = vec![Weighed { rung: None, says: asked.to_owned() }];
     evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
     let mark = format!("wanted-{session}");
-    let (seat, reference, sessions) = match destination {
-        Destination::Pane { pane, reference } => {
+    let (seat, reference, in_front, sessions) = match destination {
+        Destination::Pane { pane, reference, in_front } => {
             let seat = Seat::There { pane: pane.clone(), rung: Rung::Identity };
-            (seat, reference.clone(), Vec::new())
+            (seat, reference.clone(), in_front.clone(), Vec::new())
         }
         Destination::Window { session: name, there, index } => {
             let plan = SessionPlan {
@@ -97,7 +100,7 @@ pub fn bring_back(
                 windows: vec![window(record, *index, &mark, session)],
                 ..SessionPlan::default()
             };
-            (Seat::New, format!("{name}:{index}"), vec![plan])
+            (Seat::New, format!("{name}:{index}"), None, vec![plan])
         }
     };
     let step = PaneStep {
@@ -108,7 +111,7 @@ pub fn bring_back(
         decision: decide(&facts, &wanted),
         evidence,
         recipe: known.recipe,
-        in_front: None,
+        in_front,
         own_command: false,
         ours: true,
         text: None,

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
-    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, Ground, Live, PaneStep, Plan, Restored, Wanted,
+    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, Ground, Live, Outcome, PaneStep, Plan, Restored,
+    Wanted,
 };
 use serde_json::{Value, json};
 use settle::Settled;
@@ -193,12 +194,14 @@ pub(crate) fn remember_screens<'a>(
     }
 }
 
-/// A conversation that goes on under another id says so, and is waited for no longer.
+/// A conversation that goes on under another id says so, and is waited for no longer. One whose fresh agent runs and has
+/// not said a word yet does, too; where that ends without one, a settle takes it back.
 fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Failure> {
     for step in plan.panes() {
         let (Some(old), Some(recipe)) = (&step.session, &step.recipe) else { continue };
         let new = recipe.session(Act::Fresh);
-        let began = |one: &&Restored| one.session_id.as_ref() == Some(new) && one.outcome.is_back();
+        let runs = |one: &Restored| one.outcome.is_back() || one.outcome == Outcome::Unverified;
+        let began = |one: &&Restored| one.session_id.as_ref() == Some(new) && runs(one);
         if panes.iter().any(|one| began(&one)) {
             let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());
             context.settler()?.change(old, Timestamp::now(), PATIENCE, follow)?;

@@ -77,7 +77,11 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
     for pane in shot.panes() {
         let taken = agents.iter().any(|agent| agent.pane == pane.id);
         let waits = pane.tag.as_deref().and_then(|tag| settled.records.get(&SessionId::new(tag).ok()?));
-        let waits = waits.filter(|record| record.status == Status::Crashed && record.next_id.is_none());
+        // One that is to go on in an agent of which nothing was heard yet is not forgotten for that.
+        let goes_on = |record: &SessionRecord| {
+            record.next_id.as_ref().is_some_and(|next| settled.records.contains_key(next))
+        };
+        let waits = waits.filter(|record| record.status == Status::Crashed && !goes_on(record));
         let elsewhere = |record: &SessionRecord| agents.iter().any(|a| a.session_id == record.session_id);
         if let Some(record) = waits.filter(|record| !taken && !elsewhere(record)) {
             agents.push(agent(&pane.id, record));

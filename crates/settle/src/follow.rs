@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agents::SessionId;
 use jiff::Timestamp;
@@ -58,6 +58,31 @@ pub(crate) fn origins(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<E
         }
     }
     notes
+}
+
+/// A conversation was to go on in a fresh agent that ended before it said a word, at a question to its user for example:
+/// nothing goes on, and the old one is waited for again. `closed` are those that cannot be read now.
+pub(crate) fn dead_ends(
+    records: &mut BTreeMap<SessionId, SessionRecord>,
+    world: &World,
+    closed: &BTreeSet<SessionId>,
+) {
+    let Some(processes) = &world.processes else { return };
+    // An agent may have overwritten its arguments; what it was started by in its pane names the conversation, too.
+    let lives = |next: &SessionId| {
+        processes.values().any(|process| process.named.iter().any(|named| named == next.as_str()))
+    };
+    let ended = |record: &SessionRecord| {
+        let next = record.next_id.as_ref().filter(|_| record.status == Status::Crashed)?;
+        let nowhere = !records.contains_key(next) && !closed.contains(next) && !lives(next);
+        nowhere.then(|| record.session_id.clone())
+    };
+    let ended: Vec<SessionId> = records.values().filter_map(ended).collect();
+    for session in ended {
+        if let Some(record) = records.get_mut(&session) {
+            record.next_id = None;
+        }
+    }
 }
 
 /// The conversation that arguments resume.

@@ -201,6 +201,7 @@ impl Settler {
         world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records, &world));
         notes.extend(follow::origins(&mut records));
+        follow::dead_ends(&mut records, &world, &settled.closed);
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));

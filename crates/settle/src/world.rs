@@ -43,7 +43,7 @@ pub struct Proc {
     pub launch: Vec<(String, String)>,
     /// The variables that an agent sets for its children and that stop a child from saving anything.
     pub child_variables: Vec<String>,
-    /// The conversations that its arguments name; only looked up for agents.
+    /// The conversations that its arguments name: also those of what runs an agent in its pane.
     pub named: Vec<String>,
     /// Its configuration directory by its environment, where that is one of those that are looked at.
     pub config: Option<ConfigDir>,
@@ -255,6 +255,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
         tty: tty_name(process.tty),
         parent: process.parent,
         first_words: process.arguments().iter().take(3).cloned().collect(),
+        named: process.named_sessions().map(str::to_owned).collect(),
         ..Proc::default()
     };
     if !process.is_agent() {
@@ -272,7 +273,6 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
         agent: true,
         cwd: process.cwd(),
         child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),
-        named: process.named_sessions().map(str::to_owned).collect(),
         launch: launch_variables(environment.iter().cloned()),
         config: config.cloned(),
         socket: config.and_then(|_| socket()),

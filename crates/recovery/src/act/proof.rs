@@ -62,7 +62,8 @@ impl Actor<'_> {
         let done = |started: &Started<'_>, outcome, why: String| {
             let id = Some(started.pane.clone());
             let why = started.told_whole(why);
-            Judgement::Done(Restored { id, ..Restored::of(started.step(), outcome, why) })
+            let session_id = Some(started.session.clone());
+            Judgement::Done(Restored { id, session_id, ..Restored::of(started.step(), outcome, why) })
         };
         if let Some(ended) = started.launch.ended() {
             return Judgement::Failed { ended, said: last_words(socket, &started.pane) };

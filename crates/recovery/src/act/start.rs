@@ -252,6 +252,13 @@ impl Actor<'_> {
         (free, refused)
     }
 
+    /// Whether a pane that was there has got another program since it was looked at.
+    pub(super) fn is_used(&self, socket: &Path, step: &PaneStep, pane: &str) -> bool {
+        let Some(before) = &step.in_front else { return false };
+        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return false };
+        server.pane(pane).is_some_and(|pane| pane.command != *before)
+    }
+
     fn replace<'p>(&self, socket: &Path, ready: Vec<Started<'p>>) -> (Vec<Started<'p>>, Vec<Restored>) {
         let programs: Vec<Respawn> = ready.iter().map(|one| self.in_its_pane(&one.program)).collect();
         let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };

@@ -90,7 +90,7 @@ fn start(session: &SessionId) -> Result<Exit, Failure> {
 fn bring(context: &Context, session: &SessionId, here: Here) -> Result<Exit, Failure> {
     let settled = restoring::settled(context)?;
     let ground = restoring::ground(context, &settled);
-    let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane };
+    let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane, in_front: None };
     let wanted = restoring::wanted(context, true, false);
     let plan = bring_back(&ground, session, here.socket, &destination, wanted);
     let refused = plan.panes().find(|step| !step.decision.act.starts());

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use jiff::Timestamp;
-use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
+use recovery::{DecisionRecord, Outcome, PaneDecision, Plan, Restored, Seat};
 use serde_json::{Value, json};
 use state::durable;
 use state::journal::Journal;
@@ -39,10 +39,9 @@ pub(super) fn complete(
     let state = &context.clinic.state;
     let restore_id = earlier.restore_id.clone();
     for one in &panes {
-        let session = one.session_id.as_ref();
-        let known =
-            one.id.as_deref().zip(session).and_then(|(id, session)| earlier.waiting(server, id, session));
-        if let Some(known) = known {
+        // By the pane: a fresh agent is in another conversation.
+        let same = |known: &&mut PaneDecision| known.server == Some(server) && known.id == one.id;
+        if let Some(known) = earlier.panes.iter_mut().filter(|_| one.id.is_some()).find(same) {
             known.note(one);
         }
     }

@@ -132,3 +132,24 @@ fn the_same_process_id_of_another_boot_is_another_process() {
     assert!(follow(&mut records, &here()).is_empty());
     assert_eq!(records[&id("a")].next_id, None);
 }
+
+#[test]
+fn a_fresh_agent_that_never_spoke_leaves_the_old_conversation_waiting() {
+    let mut old = spoken("a", &[start(agent(5, 0), 1)]);
+    (old.status, old.next_id) = (Status::Crashed, Some(id("b")));
+    let waits = |records: Vec<SessionRecord>, world: &World, closed: &[SessionId]| {
+        let mut records = all(records);
+        dead_ends(&mut records, world, &closed.iter().cloned().collect());
+        records[&id("a")].next_id.is_none()
+    };
+    let gone = world(&[], server(&[0]));
+    assert!(waits(vec![old.clone()], &gone, &[]));
+    // At a question to its user it has no record yet. The process may be what started it in its pane.
+    let mut asks = world(&[(7, 0)], server(&[0]));
+    let processes = asks.processes.as_mut().unwrap();
+    processes.get_mut(&7).unwrap().named = vec!["b".to_owned()];
+    assert!(!waits(vec![old.clone()], &asks, &[]));
+    assert!(!waits(vec![old.clone()], &World::default(), &[]), "unknown is an answer");
+    assert!(!waits(vec![old.clone()], &gone, &[id("b")]), "it is on record, and cannot be read");
+    assert!(!waits(vec![old, spoken("b", &[start(agent(7, 0), 6)])], &gone, &[]), "it has begun");
+}

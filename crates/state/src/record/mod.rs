@@ -274,6 +274,11 @@ impl SessionRecord {
         self.runs.last()
     }
 
+    /// Since when nobody is in it, where nobody is: its last agent's end, else when it was last heard of.
+    pub fn gone_since(&self) -> Timestamp {
+        self.run().and_then(|run| run.ended_at).unwrap_or(self.last_seen)
+    }
+
     /// The run of this process.
     pub fn run_of(&mut self, pid: u32, start: u64) -> Option<&mut Run> {
         self.runs.iter_mut().rev().find(|run| run.is(pid, start))

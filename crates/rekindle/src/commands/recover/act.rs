@@ -1,12 +1,12 @@
 //! Bringing agents back: resumed where that can be, else as fresh ones that are told everything.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use agents::SessionId;
 use recovery::{
-    BY_ITSELF, Destination, Live, Outcome, PaneStep, Places, Plan, Restored, bring_back, last_place,
-    left_in_place,
+    BY_ITSELF, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place, new_window, own_place,
 };
 use serde_json::json;
 use settle::Settled;
@@ -62,31 +62,26 @@ fn plan(
     let alive = restoring::look(&sockets, settled)?;
     let live = |socket: &PathBuf| alive.iter().find(|live| live.shot.socket == *socket);
     let ground = restoring::ground(context, settled);
-    let mut destinations = Places::default();
     let (mut plan, mut others) = (Plan::default(), Vec::new());
-    for session in sessions {
-        let place = record(session).and_then(last_place);
-        let (socket, destination) = match (place, &around) {
-            (Some(place), _) => {
-                let known = live(&place.socket);
-                let left = record(session).and_then(|record| left_in_place(record, known?));
-                let destination = match left {
-                    Some((pane, _)) => Destination::Pane { pane, reference: place.reference.clone() },
-                    None => destinations.of(place, known),
-                };
-                (place.socket.clone(), destination)
-            }
-            (None, Some((socket, pane))) => {
-                let known = live(socket);
-                let here = known.and_then(|live| session_around(live, pane)).unwrap_or("rekindle");
-                (socket.clone(), destinations.window(socket.clone(), here, known))
-            }
-            (None, None) => {
-                return Err(Failure::new(Exit::Refused, format!("{} was in no tmux pane", session.short()))
-                    .hint("run this inside of tmux, and it gets a window there"));
-            }
+    // Where several were in one pane, the newest gets it.
+    let mut newest_first: Vec<&SessionId> = sessions.iter().collect();
+    newest_first.sort_by_key(|session| Reverse(record(session).map(|record| record.last_seen)));
+    for session in newest_first {
+        let own = record(session).and_then(|record| {
+            let socket = &last_place(record)?.socket;
+            Some((socket, own_place(record, live(socket), &plan)?))
+        });
+        let here = || {
+            let (socket, pane) = around.as_ref()?;
+            let known = live(socket);
+            let session = known.and_then(|live| session_around(live, pane)).unwrap_or("rekindle");
+            Some((socket, new_window(socket, session, known, &plan)))
         };
-        let one = bring_back(&ground, session, socket, &destination, wanted);
+        let Some((socket, destination)) = own.or_else(here) else {
+            others.push(nowhere(session));
+            continue;
+        };
+        let one = bring_back(&ground, session, socket.clone(), &destination, wanted);
         let stays: Vec<Restored> =
             one.panes().filter(|step| !starts(step)).map(Restored::without_agent).collect();
         if stays.is_empty() {
@@ -95,6 +90,20 @@ fn plan(
         others.extend(stays);
     }
     Ok((plan, others))
+}
+
+/// One that was in no tmux, asked for from outside of tmux.
+fn nowhere(session: &SessionId) -> Restored {
+    Restored {
+        mark: String::new(),
+        pane: String::new(),
+        session_id: Some(session.clone()),
+        outcome: Outcome::Refused,
+        reason: "it was in no tmux pane: run this inside of tmux, and it gets a window there".to_owned(),
+        verified_ms: None,
+        back_at: None,
+        id: None,
+    }
 }
 
 fn starts(step: &PaneStep) -> bool {

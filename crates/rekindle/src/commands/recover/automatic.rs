@@ -2,8 +2,8 @@
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Automatic, BY_ITSELF, DecisionRecord, automatic, crashed, decisions, last_place};
-use serde_json::json;
+use recovery::{Automatic, BY_ITSELF, DecisionRecord, Outcome, automatic, crashed, decisions, last_place};
+use serde_json::{Value, json};
 use settle::{Life, Settled};
 use state::journal::{Entry, Journal};
 use state::record::SessionRecord;
@@ -12,7 +12,7 @@ use super::act::bring_all_back;
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Out;
+use crate::output::{Out, say};
 use crate::restoring::{self, Done};
 
 /// What crashed longer ago has been left as it is.
@@ -33,20 +33,28 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
     settled.world.ask(&sockets);
     let decided: Vec<DecisionRecord> = decisions(&context.clinic.state).collect();
     let since = now.checked_sub(RECENT).unwrap_or(Timestamp::MIN);
-    let (mut due, mut stopped) = (Vec::new(), Vec::new());
+    let told = Told::read(context)?;
+    let mut due = Vec::new();
     for record in crashed(settled.records.values(), since) {
         match automatic(record, &decided, now) {
             _ if !server_lives(record, &settled) => {}
             Automatic::Due => due.push(record.session_id.clone()),
-            Automatic::Stopped(why) => stopped.push((record.session_id.clone(), why)),
+            Automatic::Stopped(why) => told.once(record, "auto_recover_stopped", "stopped", &why)?,
             Automatic::Later(_) => {}
         }
     }
-    tell(context, &stopped, now)?;
     if due.is_empty() {
         return Ok(None);
     }
-    bring_all_back(context, &settled, &due, BY_ITSELF).map(Some)
+    let done = bring_all_back(context, &settled, &due, BY_ITSELF)?;
+    for pane in done.panes.iter().filter(|pane| !pane.outcome.is_back() && pane.outcome != Outcome::Failed) {
+        let record = pane.session_id.as_ref().and_then(|session| settled.records.get(session));
+        if let Some(record) = record {
+            let word = json!(pane.outcome);
+            told.once(record, "auto_recover_held", word.as_str().unwrap_or_default(), &pane.reason)?;
+        }
+    }
+    Ok(Some(done))
 }
 
 /// Agents whose server went with them are a restore's.
@@ -54,22 +62,36 @@ fn server_lives(record: &SessionRecord, settled: &Settled) -> bool {
     last_place(record).is_some_and(|place| settled.world.server(place).0 == Life::Alive)
 }
 
-/// Says once of each that it was given up.
-fn tell(context: &Context, stopped: &[(SessionId, String)], now: Timestamp) -> Result<(), Failure> {
-    let journal = Journal::at(context.clinic.state.journal());
-    let told = journal.read_tail(2_000)?;
-    for (session, why) in stopped {
-        let same = |entry: &Entry| {
-            entry.event == "auto_recover_stopped" && entry.details.get("session") == Some(&json!(session))
-        };
-        if !told.iter().any(same) {
-            let entry = Entry::new(now, "auto_recover_stopped")
-                .with("session", json!(session))
-                .with("why", why.as_str());
-            journal.append(&entry)?;
-        }
+/// What has been said already of agents that do not come back by themselves: a timer would say it every few minutes.
+struct Told {
+    journal: Journal,
+    before: Vec<Entry>,
+}
+
+impl Told {
+    fn read(context: &Context) -> Result<Told, Failure> {
+        let journal = Journal::at(context.clinic.state.journal());
+        let before = journal.read_tail(2_000)?;
+        Ok(Told { journal, before })
     }
-    Ok(())
+
+    /// Says why an agent does not come back, once after each of its crashes.
+    fn once(&self, record: &SessionRecord, event: &str, outcome: &str, why: &str) -> Result<(), Failure> {
+        let session = json!(record.session_id);
+        let same = |entry: &Entry| {
+            let says = |key: &str, value: &Value| entry.details.get(key) == Some(value);
+            entry.event == event && says("session", &session) && says("outcome", &json!(outcome))
+        };
+        if self.before.iter().any(|entry| same(entry) && entry.at >= record.gone_since()) {
+            return Ok(());
+        }
+        say(&format!("rekindle: {} does not come back by itself: {why}", record.session_id.short()));
+        let entry = Entry::new(Timestamp::now(), event)
+            .with("session", session.clone())
+            .with("outcome", outcome)
+            .with("why", why);
+        Ok(self.journal.append(&entry)?)
+    }
 }
 
 /// Lets conversations be brought back by themselves, or not.
