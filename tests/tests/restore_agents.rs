@@ -252,8 +252,8 @@ fn a_lazy_pane_waits_for_its_user() {
     assert!(told().starts_with('1'), "{}", told());
     lab.tmux(&["send-keys", "-t", "work:1.0", "s"]).unwrap();
     assert!(wait_until(PATIENCE, || told() == "bash"), "{}", told());
-    lab.home.configure("").unwrap();
-    let done = restore(&lab, &["--lazy"]);
+    lab.home.configure("[restore]\nlazy = true\n").unwrap();
+    let done = restore(&lab, &[]);
     assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
     assert!(told().starts_with('1'), "{}", told());
     // Being looked at is enough.

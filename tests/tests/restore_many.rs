@@ -60,9 +60,8 @@ fn agents_start_a_few_at_a_time() {
     assert!(wait_until(PATIENCE, || all("crashed")));
     fs::remove_file(&diary).unwrap();
 
-    let mut command = lab.home.rekindle_command(&["restore", "--yes", "--json", "--max-parallel", "2"]);
-    command.env_clear().envs(lab.env());
-    let done = run(&mut command, PATIENCE).unwrap();
+    lab.home.configure("[restore]\nmax_parallel = 2\n").unwrap();
+    let done = lab.rekindle(&["restore", "--yes", "--json"]).unwrap();
     assert!(done.success(), "{}", done.words());
     let told: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(told["restored"], 6, "{told}");
