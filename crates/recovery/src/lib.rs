@@ -36,7 +36,7 @@ pub use outcome::{Outcome, Restored};
 pub use plan::{PaneStep, Plan, SavedText, ServerPlan, Wanted, Weighed, plan};
 pub use recipe::Recipe;
 pub use record::{DecisionRecord, PaneDecision, decisions};
-pub use seats::{Live, Occupant, Rung, Seat, mark};
+pub use seats::{Live, Occupant, Rung, Seat};
 pub use single::{Destination, bring_back, if_nobody_were_in_it};
 pub use tracker::Tracker;
 pub use undo::{TakenBack, UndoStep, undo_plan};

@@ -16,7 +16,7 @@ use state::config::{AutoResume, ResumeFallback};
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
 use crate::recipe::Recipe;
-use crate::seats::{Live, Rung, Seat, mark, seats};
+use crate::seats::{Live, Rung, Seat, seats};
 
 /// Everything that a restore does.
 #[derive(Debug, Clone, Default)]
@@ -162,7 +162,7 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
             step.ours = false;
         }
     }
-    let step = |id: &str| panes.iter().find(|step| step.mark == mark(&saved.tmux, id));
+    let step = |id: &str| panes.iter().find(|step| step.mark == saved.tmux.mark(id));
     let numbers = |session: &str| before.numbers(socket, session);
     let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), numbers, step);
     ServerPlan { socket: socket.clone(), sessions, panes }

@@ -80,11 +80,6 @@ pub enum Seat {
     },
 }
 
-/// The mark of a saved pane: which pane of which life of a server it was.
-pub fn mark(shot: &Shot, pane: &str) -> String {
-    format!("{}.{}-{}", shot.pid, shot.start_time, pane.trim_start_matches('%'))
-}
-
 /// Finds the seats of all saved panes.
 ///
 /// `again` is the user's own wish: what was closed is made again. `others` are panes in which somebody else is about to be
@@ -122,7 +117,7 @@ impl Search<'_> {
     fn run(mut self) -> BTreeMap<String, Seat> {
         let (saved, live) = (self.saved, self.live);
         for pane in saved.tmux.panes() {
-            let ours = mark(&saved.tmux, &pane.id);
+            let ours = saved.tmux.mark(&pane.id);
             if let Some(there) = live.marks.get(&ours).or_else(|| self.tagged(pane)) {
                 self.take(pane, &there.clone(), Rung::Identity);
             }

@@ -44,7 +44,7 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
     }
     let (socket, version) = (PathBuf::from("resurrect"), String::new());
     let tmux = Shot { socket, pid: 0, start_time: 0, version, sessions, windows };
-    let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None }];
+    let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None, wanted: false }];
     let head = Head {
         schema: SCHEMA,
         saved_at: now,

@@ -1,11 +1,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use recovery::{Act, Outcome, Plan, Restored, carried, plan};
+use recovery::{Act, Outcome, Plan, Restored, Seat, carried, plan};
 use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
-use state::saves::Kind;
 
 use crate::commands::trigger::Trigger;
 use crate::context::Context;
@@ -81,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
-        save_what_is_there(context, &planned, &done.panes);
+        save_what_is_there(context, &planned, &done.panes, args.save.is_none());
     }
     let started = done.started.map(|at| at.duration_since(begun));
     report(&done, &planned, started, args.json)
@@ -146,11 +145,15 @@ fn unmoved(planned: &Plan) -> Done {
     Done { total: panes.len(), panes, ..Done::default() }
 }
 
-/// From now on what is there counts, and not what was there before the crash. Where that fails, the save before stays.
-fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored]) {
+/// From now on what is there counts, and of what was there before the crash only what could not be brought back. Where that
+/// fails, the save before stays.
+fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_current: bool) {
     let kept = context.config.save.scrollback_lines > 0;
     let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
-    if let Err(failure) = super::save::quietly(context, Kind::Event, texts) {
+    let made = done.iter().filter(|pane| pane.id.is_some()).map(|pane| pane.mark.clone());
+    let found = planned.panes().filter(|step| step.seat != Seat::New).map(|step| step.mark.clone());
+    let there: BTreeSet<String> = made.chain(found).collect();
+    if let Err(failure) = super::save::after_restore(context, of_current.then_some(&there), texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
     }
 }
