@@ -70,9 +70,8 @@ fn build(lab: &Lab) {
     fs::create_dir(&two).unwrap();
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap().replace('#', "##"));
     let size = ["-x", "200", "-y", "60"];
-    for name in
-        ["work", "work2", "a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)", "🔥 emoji", "t\tab"]
-    {
+    let plain = ["work", "work2", "-bar", "--", "🔥 emoji", "t\tab", "new\nline"];
+    for name in plain.into_iter().chain(["a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)"]) {
         let words = [&["new-session", "-d", "-s", name], &size[..], &["-c", one, SHELL]].concat();
         tmux(lab, &words);
     }
@@ -90,6 +89,8 @@ fn build(lab: &Lab) {
     // tmux keeps the first name as it is given, and escapes the second.
     tmux(lab, &["new-window", "-d", "-t", "=work2:5", "-n", "$HOME {x}", "-c", one, SHELL]);
     tmux(lab, &["new-window", "-d", "-t", "=work2:6", "-c", one, SHELL]);
+    tmux(lab, &["new-window", "-d", "-t", "=work2:8", "-n", "-x", "-c", one, SHELL]);
+    tmux(lab, &["new-window", "-d", "-t", "=work2:9", "-n", "two\nlines", "-c", one, SHELL]);
     tmux(lab, &["rename-window", "-t", "=work2:6", "$HOME a\\b"]);
     tmux(lab, &["link-window", "-d", "-s", "=work:7", "-t", "=work2:4"]);
     tmux(lab, &["new-session", "-d", "-s", "same", "-t", "=work"]);

@@ -94,11 +94,13 @@ pub(crate) fn seats(
         return saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New)).collect();
     };
     if saved.tmux.id() == live.shot.id() {
-        let there = |pane: &PaneShot| live.shot.panes().any(|known| known.id == pane.id);
-        let seat = |pane: &PaneShot| match there(pane) {
-            true => Seat::There { pane: pane.id.clone(), rung: Rung::Identity },
-            false if again => Seat::New,
-            false => Seat::Closed,
+        let there = |id: &&String| live.shot.panes().any(|known| known.id == **id);
+        // One that was closed and made again has another id, and the mark of the one that it was.
+        let again_there = |pane: &PaneShot| live.marks.get(&saved.tmux.mark(&pane.id));
+        let seat = |pane: &PaneShot| match Some(&pane.id).filter(there).or_else(|| again_there(pane)) {
+            Some(id) => Seat::There { pane: id.clone(), rung: Rung::Identity },
+            None if again => Seat::New,
+            None => Seat::Closed,
         };
         return saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane))).collect();
     }

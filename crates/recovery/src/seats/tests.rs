@@ -90,6 +90,9 @@ fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
     let found = seats(&old, Some(&now), false, &BTreeSet::new());
     assert_eq!((&found["%0"], &found["%1"]), (&there("%0", Rung::Identity), &Seat::Closed));
     assert_eq!(seats(&old, Some(&now), true, &BTreeSet::new())["%1"], Seat::New);
+    now.marks.insert(old.tmux.mark("%1"), "%9".to_owned());
+    let found = seats(&old, Some(&now), true, &BTreeSet::new());
+    assert_eq!(found["%1"], there("%9", Rung::Identity), "it was made again");
 }
 
 /// What stands at the old place is another one's: the pane itself says whose it is.
