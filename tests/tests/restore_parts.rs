@@ -156,6 +156,21 @@ fn only_the_pane_that_was_asked_for_is_made() {
     assert_eq!(shape(&lab), before);
 }
 
+/// After a reboot nothing of a restore is there to be taken back, and it does not hide a repair before it.
+#[test]
+fn a_restore_of_which_nothing_is_left_is_passed_over() {
+    let lab = new();
+    save(&lab);
+    let session = "77777777-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+    lab.home.put_dangling(session, 4, 2).unwrap();
+    assert_eq!(lab.home.repair(&[session]).unwrap()["status"], "repaired");
+    kill_server(&lab);
+    restore(&lab, &[]);
+    kill_server(&lab);
+    assert_eq!(lab.home.rekindle_json(&["undo"]).unwrap()["sessionId"], session);
+    assert_eq!(lab.home.rekindle(&["undo"]).unwrap().code(), Some(3));
+}
+
 /// Whatever a window is called, it is the same one.
 #[test]
 fn a_window_is_found_by_every_session_that_shows_it() {

@@ -239,6 +239,21 @@ fn names_that_begin_alike_stay_away() {
     assert_eq!(windows(), "work:0\nwork:1\nwork:10\n");
 }
 
+/// Two files of tmux-resurrect are two servers, though neither names one.
+#[test]
+fn a_file_of_tmux_resurrect_is_not_taken_for_another() {
+    let lab = new();
+    let folder = lab.home.root().display().to_string();
+    for name in ["one", "two"] {
+        let file = lab.home.root().join(name);
+        fs::write(&file, format!("pane\t{name}\t0\t1\t:*\t0\tt\t:{folder}\t1\tbash\t:\n")).unwrap();
+        lab.home.rekindle_json(&["saves", "import", file.to_str().unwrap(), "--name", name]).unwrap();
+        restore(&lab, &[name]);
+        assert_eq!(restore(&lab, &[name])["panes"], json!([]), "running it again does nothing");
+    }
+    assert_eq!(tmux(&lab, &["list-sessions", "-F", "#{session_name}"]), "one\ntwo\n");
+}
+
 /// A file of tmux-resurrect names no server. It is brought back where a plain `tmux` finds it, also windows of which it has
 /// panes alone, and one whose line is torn.
 #[test]

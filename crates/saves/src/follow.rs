@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(texts, [(0, "after it"), (1, "before the crash")]);
         assert!(matches!(desk.follow(None), Followed::Unchanged { .. }));
         let mut restored = whole;
-        restored[0].tmux.pid = 7;
+        (restored[0].tmux.pid, restored[0].tmux.start_time) = (7, fresh[0].tmux.start_time);
         restored[0].tmux.sessions.extend(fresh.remove(0).tmux.sessions);
         desk.taken.servers = restored;
         let Followed::Saved(saved) = desk.follow(None) else { panic!("not saved") };
