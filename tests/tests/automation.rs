@@ -295,6 +295,8 @@ fn ticks_write_what_is_new_and_are_quiet() {
     let tick = || desk.home.rekindle_json(&["tick"]).unwrap()["save"]["outcome"].clone();
     assert_eq!(tick(), "empty");
     desk.open("work");
+    let begun = || desk.tmux(&["display-message", "-p", "-t", "work", "#{pane_current_command}"]) == "cat";
+    assert!(wait_until(DEADLINE, begun));
     assert_eq!(tick(), "saved");
     assert_eq!(tick(), "unchanged");
     let saved = desk.current().unwrap();

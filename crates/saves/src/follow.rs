@@ -256,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn older_texts_speak_of_their_own_panes_alone() {
+        let desk = Desk::new(2, 9);
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let follow = |panes: &[(&str, &str)], taken_at: i64, now: i64| {
+            let pane = |(pane, text): &(&str, &str)| PaneText {
+                server: 0,
+                pane: (*pane).to_owned(),
+                text: (*text).to_owned(),
+            };
+            let texts = Texts { panes: panes.iter().map(pane).collect(), taken_at: at(taken_at) };
+            let memory = Memory { keep_gone: DAY, restored: None };
+            let turn = desk.saver.begin().unwrap();
+            desk.saver.follow(&turn, &desk.taken, Some(&texts), Kind::Event, memory, at(now)).unwrap();
+            let current = desk.saver.current().unwrap().0.unwrap();
+            let all = unpack(&std::fs::read(current.scrollback.unwrap()).unwrap()).unwrap();
+            all.into_iter().map(|text| text.text).collect::<Vec<_>>()
+        };
+        assert_eq!(follow(&[("%0", "a"), ("%1", "b")], 1, 1), ["a", "b"]);
+        assert_eq!(follow(&[("%0", "restored")], 1, 2), ["restored", "b"]);
+        assert_eq!(follow(&[("%0", "now")], 3, 3), ["now"], "the other one shows nothing any more");
+    }
+
+    #[test]
     fn a_crashed_server_stays_in_the_save_until_its_sessions_are_back() {
         let mut desk = Desk::new(8, 9);
         desk.taken.servers[0].tmux.socket = "/tmp/tmux-1/default".into();

@@ -155,8 +155,7 @@ pub(crate) fn follow(
     let lines = context.config.save.scrollback_lines;
     let due =
         scrollback_after.is_some_and(|after| saver.scrollback_taken().is_none_or(|at| age(at) >= after));
-    let texts =
-        (due && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
+    let texts = (due && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
     let memory = Memory { keep_gone: context.config.restore.keep_map, restored: None };
     match saver.follow(&turn, &taken, texts.as_ref(), kind, memory, now) {
         Err(SaverError::Restoring) => Ok(None),
