@@ -264,6 +264,29 @@ fn saves_after_a_crash_keep_what_was_not_brought_back() {
     assert_eq!(session_names(&saved), ["fresh", "one", "two"]);
 }
 
+/// A plain `tmux` after a crash calls its session as the one before: of that session it has brought nothing back.
+#[test]
+fn a_session_of_the_same_name_is_not_the_one_that_crashed() {
+    let desk = Desk::wired();
+    desk.config("[restore]\nauto = false\n");
+    desk.open("0");
+    for _ in 0..2 {
+        desk.tmux(&["new-window", "-d", "-t", "=0:", "exec cat"]);
+    }
+    desk.saved("of three windows", |save| save["counts"]["windows"] == 3);
+    desk.crash();
+    desk.open("0");
+    desk.tmux(&["split-window", "-d", "-t", "=0:", "exec cat"]);
+    let saved = desk.saved("of both", |save| save["counts"]["servers"] == 2);
+    let windows = saved["servers"][1]["tmux"]["sessions"][0]["windows"].as_array().unwrap().iter();
+    let numbers: Vec<&Value> = windows.map(|link| &link["index"]).collect();
+    assert_eq!(numbers, [1, 2], "the first one is there, in its place and directory");
+    let done = desk.home.rekindle(&["restore", "--yes"]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    let saved = desk.saved("of one server", |save| save["counts"]["servers"] == 1);
+    assert_eq!((desk.panes(), &saved["counts"]["windows"]), (4, &json!(3)));
+}
+
 /// F-tmux-19
 #[test]
 fn ticks_write_what_is_new_and_are_quiet() {
@@ -272,6 +295,8 @@ fn ticks_write_what_is_new_and_are_quiet() {
     let tick = || desk.home.rekindle_json(&["tick"]).unwrap()["save"]["outcome"].clone();
     assert_eq!(tick(), "empty");
     desk.open("work");
+    let begun = || desk.tmux(&["display-message", "-p", "-t", "work", "#{pane_current_command}"]) == "cat";
+    assert!(wait_until(DEADLINE, begun));
     assert_eq!(tick(), "saved");
     assert_eq!(tick(), "unchanged");
     let saved = desk.current().unwrap();

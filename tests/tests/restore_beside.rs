@@ -97,6 +97,30 @@ fn a_conversation_that_is_live_elsewhere_is_refused() {
     other(&["kill-server"]);
 }
 
+/// The user began again beside where an agent was: it comes back into its place in that window.
+#[test]
+fn an_agent_comes_back_into_a_window_that_is_there() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.split("claude 'ask-00 please'").unwrap();
+    let session = lab.idle_at("work:0.1", "ask-00").unwrap()["sessionId"].as_str().unwrap().to_owned();
+    assert!(lab.tmux(&["resize-pane", "-t", "=work:0.1", "-y", "25"]).unwrap().success());
+    let shape = || lab.tmux(&["list-panes", "-a", "-F", "#{pane_top}+#{pane_height}"]).unwrap().stdout;
+    let before = shape();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    lab.crash(&[&session]).unwrap();
+    lab.shell().unwrap();
+    let place = || lab.pane("work:0.0", "#{pane_current_command} #{pane_current_path}").unwrap();
+    let begun = format!("bash {}", lab.home.project().display());
+    assert!(wait_until(PATIENCE, || place() == begun), "{}", place());
+    let done = restore(&lab);
+    assert_eq!(outcome(&done, &session), "resumed", "{done}");
+    assert_eq!((shape(), lab.pane("work:0.1", "#{@rekindle_id}").unwrap()), (before, session));
+    assert!(lab.probe("work:0.1", "probe-one").unwrap().contains("ask-00"));
+    assert_eq!(restore(&lab)["panes"], json!([]));
+}
+
 /// Everything stands elsewhere by now: the only free pane of the session in its directory is its own.
 #[test]
 fn a_pane_that_moved_is_found_by_its_directory() {

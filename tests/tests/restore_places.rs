@@ -70,9 +70,8 @@ fn build(lab: &Lab) {
     fs::create_dir(&two).unwrap();
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap().replace('#', "##"));
     let size = ["-x", "200", "-y", "60"];
-    for name in
-        ["work", "work2", "a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)", "🔥 emoji", "t\tab"]
-    {
+    let plain = ["work", "work2", "-bar", "--", "🔥 emoji", "t\tab", "new\nline"];
+    for name in plain.into_iter().chain(["a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)"]) {
         let words = [&["new-session", "-d", "-s", name], &size[..], &["-c", one, SHELL]].concat();
         tmux(lab, &words);
     }
@@ -90,6 +89,8 @@ fn build(lab: &Lab) {
     // tmux keeps the first name as it is given, and escapes the second.
     tmux(lab, &["new-window", "-d", "-t", "=work2:5", "-n", "$HOME {x}", "-c", one, SHELL]);
     tmux(lab, &["new-window", "-d", "-t", "=work2:6", "-c", one, SHELL]);
+    tmux(lab, &["new-window", "-d", "-t", "=work2:8", "-n", "-x", "-c", one, SHELL]);
+    tmux(lab, &["new-window", "-d", "-t", "=work2:9", "-n", "two\nlines", "-c", one, SHELL]);
     tmux(lab, &["rename-window", "-t", "=work2:6", "$HOME a\\b"]);
     tmux(lab, &["link-window", "-d", "-s", "=work:7", "-t", "=work2:4"]);
     tmux(lab, &["new-session", "-d", "-s", "same", "-t", "=work"]);
@@ -236,6 +237,21 @@ fn names_that_begin_alike_stay_away() {
     assert_eq!(windows(), "work:1\n");
     restore(&lab, &["--only", "work"]);
     assert_eq!(windows(), "work:0\nwork:1\nwork:10\n");
+}
+
+/// Two files of tmux-resurrect are two servers, though neither names one.
+#[test]
+fn a_file_of_tmux_resurrect_is_not_taken_for_another() {
+    let lab = new();
+    let folder = lab.home.root().display().to_string();
+    for name in ["one", "two"] {
+        let file = lab.home.root().join(name);
+        fs::write(&file, format!("pane\t{name}\t0\t1\t:*\t0\tt\t:{folder}\t1\tbash\t:\n")).unwrap();
+        lab.home.rekindle_json(&["saves", "import", file.to_str().unwrap(), "--name", name]).unwrap();
+        restore(&lab, &[name]);
+        assert_eq!(restore(&lab, &[name])["panes"], json!([]), "running it again does nothing");
+    }
+    assert_eq!(tmux(&lab, &["list-sessions", "-F", "#{session_name}"]), "one\ntwo\n");
 }
 
 /// A file of tmux-resurrect names no server. It is brought back where a plain `tmux` finds it, also windows of which it has

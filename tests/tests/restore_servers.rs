@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::wait_until;
+use lab::process::{run, wait_until};
 use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
@@ -75,4 +75,49 @@ fn one_server_that_fails_keeps_no_other_from_coming_back() {
         done["panes"].as_array().unwrap().iter().map(|pane| &pane["outcome"]).collect();
     assert_eq!(outcomes, [&json!("failed"), &json!("shell")], "{done}");
     assert_eq!(windows(&lab), "work:0\n");
+}
+
+/// The place of one of two servers is gone: what could not be brought back stays in the save, whoever saves in between, and
+/// comes back when its place is there again.
+#[test]
+fn what_could_not_be_brought_back_is_not_forgotten() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.shell().unwrap();
+    let folder = lab.home.root().join("side");
+    let socket = folder.join("socket");
+    let side = |words: &[&str]| {
+        let mut command = lab.home.command("tmux");
+        command.env_clear().envs(lab.env()).args(["-f", "/dev/null", "-S"]).arg(&socket).args(words);
+        run(&mut command, PATIENCE).unwrap()
+    };
+    fs::create_dir(&folder).unwrap();
+    assert!(side(&["new-session", "-d", "-s", "aside", "exec bash --norc --noprofile"]).success());
+    let mut command = lab.home.rekindle_command(&["save", "--json"]);
+    // The server of `$TMUX` is saved wherever its socket is.
+    command.env_clear().envs(lab.env()).env("TMUX", format!("{},1,0", socket.display()));
+    let saved = run(&mut command, PATIENCE).unwrap();
+    assert!(saved.stdout.contains("\"servers\":2"), "{}", saved.words());
+    end_server(&lab);
+    side(&["kill-server"]);
+    assert!(wait_until(PATIENCE, || !side(&["list-sessions"]).success()));
+    fs::remove_dir_all(&folder).unwrap();
+
+    let outcomes = |done: &Value| -> Vec<(String, String)> {
+        let word = |pane: &Value, key: &str| pane[key].as_str().unwrap().to_owned();
+        let panes = done["panes"].as_array().unwrap();
+        panes.iter().map(|pane| (word(pane, "pane"), word(pane, "outcome"))).collect()
+    };
+    let aside = format!("{}//aside:0.0", socket.display());
+    let done = restore(&lab, &[]);
+    assert!(outcomes(&done).contains(&(aside.clone(), "failed".to_owned())), "{done}");
+    assert_eq!(windows(&lab), "work:0\n");
+    assert!(lab.rekindle(&["tick"]).unwrap().success());
+    let done = restore(&lab, &[]);
+    assert_eq!(outcomes(&done), [(aside.clone(), "failed".to_owned())], "{done}");
+    fs::create_dir(&folder).unwrap();
+    let done = restore(&lab, &[]);
+    assert_eq!(outcomes(&done), [(aside, "shell".to_owned())], "{done}");
+    assert!(side(&["has-session", "-t", "=aside"]).success());
+    assert_eq!(restore(&lab, &[])["panes"], json!([]));
+    side(&["kill-server"]);
 }

@@ -102,7 +102,7 @@ pub struct Base {
 }
 
 /// Room for every split, whatever the window's own size: tmux refuses to split a pane that is too small.
-const ROOMY: u32 = 2000;
+pub(crate) const ROOMY: u32 = 2000;
 
 /// A number that no window has: where a session's first window waits until others are there.
 const ASIDE: u32 = 999_999;
@@ -201,7 +201,7 @@ impl Sessions<'_> {
         for index in session.last.iter().chain(&session.shown) {
             line(out, &format!("select-window -t {}", self.window(at, *index)));
         }
-        line(out, &format!("rename-session -t {} {}", self.session(at), text(&unescaped(&session.name))));
+        line(out, &format!("rename-session -t {} -- {}", self.session(at), text(&unescaped(&session.name))));
     }
 
     fn linked_windows(&self, out: &mut String, at: usize, session: &SessionPlan, base: Base) {
@@ -234,15 +234,7 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
             line(out, &format!("split-window -t {target} -c {}{set}{words}", text(&pane.cwd)));
             line(out, &format!("select-layout -t {target} even-vertical"));
         }
-        line(out, &format!("set-option -p -t {target} {MARK} {}", quote(&pane.mark)));
-        if let Some(tag) = &pane.tag {
-            line(out, &format!("set-option -p -t {target} {TAG} {}", quote(tag)));
-        }
-        // A save may come from elsewhere: only what is a name is one.
-        for (name, value) in pane.options.iter().filter(|(name, _)| is_name(name)) {
-            line(out, &format!("set-option -p -t {target} {name} {}", quote(value)));
-        }
-        line(out, &format!("select-pane -t {target} -T {}", text(&pane.title)));
+        label(out, target, pane);
     }
     line(out, &format!("resize-window -t {target} -x {} -y {}", window.width, window.height));
     // From now on the window follows its clients again.
@@ -260,8 +252,21 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
     }
 }
 
+/// Gives the current pane of a window what it is known by.
+pub(crate) fn label(out: &mut String, target: &str, pane: &PanePlan) {
+    line(out, &format!("set-option -p -t {target} {MARK} {}", quote(&pane.mark)));
+    if let Some(tag) = &pane.tag {
+        line(out, &format!("set-option -p -t {target} {TAG} {}", quote(tag)));
+    }
+    // A save may come from elsewhere: only what is a name is one.
+    for (name, value) in pane.options.iter().filter(|(name, _)| is_name(name)) {
+        line(out, &format!("set-option -p -t {target} {name} {}", quote(value)));
+    }
+    line(out, &format!("select-pane -t {target} -T {}", text(&pane.title)));
+}
+
 /// What is said of a pane's program where the pane is made: its variables, and at the end its words.
-fn program(pane: &PanePlan) -> (String, String) {
+pub(crate) fn program(pane: &PanePlan) -> (String, String) {
     if pane.command.is_empty() {
         return (String::new(), String::new());
     }
@@ -279,7 +284,7 @@ pub(crate) fn words(words: &[String]) -> String {
     format!(" --{quoted}")
 }
 
-fn line(out: &mut String, command: &str) {
+pub(crate) fn line(out: &mut String, command: &str) {
     out.push_str(command);
     out.push('\n');
 }
@@ -333,6 +338,6 @@ mod tests {
         assert!(made.contains("move-window -s '=rekindle-0:1' -t '=rekindle-0:3'\n"), "{made}");
         assert!(made.contains("select-pane -t '=rekindle-0:3.1'\n"), "{made}");
         let end = "resize-pane -Z -t '=rekindle-0:3'\nselect-window -t '=rekindle-0:3'\n";
-        assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' 's'\n")), "{made}");
+        assert!(made.ends_with(&format!("{end}rename-session -t '=rekindle-0' -- 's'\n")), "{made}");
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::deadline::{Ran, run};
+use crate::focus;
 use crate::list::tmux;
 use crate::quoting::quote;
 
@@ -74,8 +75,10 @@ const ASKED: &str = "@rekindle_asked";
 /// What tmux-resurrect runs when everything is back, since its version 3.0.0.
 pub const RESURRECT_HOOK: &str = "@resurrect-hook-post-restore-all";
 
-/// Takes our hooks and options off a server; whether there were any.
+/// Takes our hooks and options off a server; whether it called us when something changed.
 pub fn unhook(socket: &Path, deadline: Duration) -> bool {
+    // A restore sets these by itself, also where no configuration is ours.
+    focus::tell_nobody(socket, deadline);
     let hooked = hooked(socket, deadline);
     if hooked {
         let mut command = tmux(socket);

@@ -22,6 +22,15 @@ pub fn leave_alone(socket: &Path, pane: &str, deadline: Duration) {
     let _: Ran = run_with(command.args(["set-option", "-p", "-u", "-t", pane, LAZY]), Vec::new(), deadline);
 }
 
+/// Takes the hooks off again, where there are any.
+pub(crate) fn tell_nobody(socket: &Path, deadline: Duration) {
+    let mut command: Command = tmux(socket);
+    for event in EVENTS {
+        command.args(["set-hook", "-gu", &format!("{event}[{INDEX}]"), ";"]);
+    }
+    let _: Ran = run_with(&mut command, Vec::new(), deadline);
+}
+
 /// Lets tmux itself tell these panes when they are looked at, by what a terminal sends then. Nothing is run for it, and no name
 /// is passed: a pane that does not want to know is told nothing.
 pub fn tell_focus(socket: &Path, panes: &[&str], deadline: Duration) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::build::MARK;
 use crate::deadline::{Ran, run};
 use crate::fields::{Fields, Form};
 use crate::list::tmux;
@@ -154,6 +155,9 @@ pub struct PaneShot {
     /// The conversation it was tagged with.
     #[serde(default)]
     pub tag: Option<String>,
+    /// The mark that a restore has left on it: which saved pane it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// What its user has set on it, by names that begin with `@`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
@@ -179,6 +183,11 @@ impl Shot {
     /// The window with this id.
     pub fn window(&self, id: &str) -> Option<&Window> {
         self.windows.iter().find(|window| window.id == id)
+    }
+
+    /// The mark by which a pane of this server is found again in another life of it.
+    pub fn mark(&self, pane: &str) -> String {
+        format!("{}.{}-{}", self.pid, self.start_time, pane.trim_start_matches('%'))
     }
 
     /// What a pane is called, by the first session that shows its window.
@@ -208,7 +217,7 @@ const OF_WINDOW: [&str; 11] = [
     "window_height",
     "automatic-rename",
 ];
-const OF_PANE: [&str; 16] = [
+const OF_PANE: [&str; 17] = [
     "window_id",
     "pane_id",
     "pane_index",
@@ -225,6 +234,7 @@ const OF_PANE: [&str; 16] = [
     "pane_dead",
     "alternate_on",
     TAG,
+    MARK,
 ];
 
 /// Takes everything about the server on this socket. A server is never started by it.
@@ -351,6 +361,7 @@ fn pane(fields: &mut Fields<'_>) -> Option<PaneShot> {
         dead: fields.flag()?,
         alternate: fields.flag()?,
         tag: fields.some()?,
+        mark: fields.some()?,
         options: BTreeMap::new(),
     })
 }

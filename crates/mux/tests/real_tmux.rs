@@ -358,3 +358,22 @@ fn names_change_their_colons_and_begin_alike() {
     assert!(server.command(&["has-session", "-t", "work"]).status.success());
     assert!(!server.command(&["has-session", "-t", "=work"]).status.success());
 }
+
+/// Hooks of ours go, wherever they come from, and those of others stay.
+#[test]
+fn nothing_of_ours_is_left_in_the_hooks() {
+    let server = Private::start("work");
+    let hooks = || server.tmux(&["show-hooks", "-g", ";", "show-hooks", "-gw"]);
+    server.tmux(&["set-hook", "-g", "session-window-changed[3]", "set-option -g @theirs 1"]);
+    let pane = server.shot().panes().next().unwrap().id.clone();
+    for wired in [false, true] {
+        mux::tell_focus(&server.socket(), &[&pane], PATIENCE);
+        if wired {
+            server.tmux(&["set-hook", "-g", "session-closed[8371]", "set-option -g @ours 1"]);
+        }
+        assert_eq!(hooks().matches("[8372]").count(), 3);
+        assert_eq!(mux::unhook(&server.socket(), PATIENCE), wired);
+        assert!(!hooks().contains("[837"), "{}", hooks());
+        assert!(hooks().contains("session-window-changed[3]"));
+    }
+}

@@ -16,7 +16,7 @@ use agents::claude::CHILD_VARIABLES;
 use doctor::Clinic;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use mux::{Birth, Respawn, Title};
+use mux::{Birth, FillPlan, Respawn, Title};
 use state::StateDir;
 use state::config::ResumeFallback;
 use state::launch::making;
@@ -203,7 +203,7 @@ impl Actor<'_> {
         born: &[Started<'_>],
     ) -> Result<(BTreeMap<String, String>, String), mux::StartError> {
         let no_pane = NO_PANE.to_owned();
-        if server.sessions.is_empty() {
+        if server.sessions.is_empty() && server.fills.is_empty() {
             return Ok((BTreeMap::new(), no_pane));
         }
         let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
@@ -211,8 +211,10 @@ impl Actor<'_> {
         let _making = Lock::try_alone(&making(self.state)).ok();
         let habits = mux::habits(&server.socket, birth, TMUX_DEADLINE)?;
         let shown = shell::Shown::of(self.state, &server.panes);
-        let mut sessions = server.sessions.clone();
-        for pane in sessions.iter_mut().flat_map(|session| &mut session.windows).flat_map(|w| &mut w.panes) {
+        let (mut sessions, mut fills) = (server.sessions.clone(), server.fills.clone());
+        let windows = sessions.iter_mut().flat_map(|session| &mut session.windows);
+        let filled = fills.iter_mut().flat_map(FillPlan::new_panes_mut);
+        for pane in windows.flat_map(|window| &mut window.panes).chain(filled) {
             if let Some(one) = born.iter().find(|one| one.step().mark == pane.mark) {
                 pane.variables.clone_from(&self.variables);
                 one.is_born_in(pane);
@@ -227,7 +229,7 @@ impl Actor<'_> {
                 pane.command = self.shell(text, &habits.default_command);
             }
         }
-        let script = mux::script(&sessions, habits.base);
+        let script = mux::fill(&fills) + &mux::script(&sessions, habits.base);
         // tmux goes on behind a command that fails: what is there counts.
         let sourced = mux::source(&server.socket, &script, birth, TMUX_DEADLINE);
         let made = mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect();

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
-use mux::SessionPlan;
+use mux::{FillPlan, SessionPlan};
 use saves::Save;
 use serde::Serialize;
 use state::config::{AutoResume, ResumeFallback};
 
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
+use crate::only::Only;
 use crate::recipe::Recipe;
-use crate::seats::{Live, Rung, Seat, mark, seats};
+use crate::seats::{Live, Rung, Seat, seats};
 
 /// Everything that a restore does.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +35,9 @@ pub struct ServerPlan {
     pub socket: PathBuf,
     /// The sessions to be made or filled.
     pub sessions: Vec<SessionPlan>,
-    /// Every saved pane.
+    /// The windows to get panes that are missing in them.
+    pub fills: Vec<FillPlan>,
+    /// Every saved pane that was asked for.
     pub panes: Vec<PaneStep>,
 }
 
@@ -107,7 +110,7 @@ pub struct Wanted {
 ///
 /// A save may hold several lives of one server: what is there now, and what went before and was not brought back. They are
 /// brought back together. What was there last keeps its places, and a conversation comes back once.
-pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
+pub fn plan(save: &Save, only: &Only, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
     let agents = save.servers.iter().flat_map(|server| &server.agents);
     let claimed: BTreeSet<SessionId> = agents.map(|agent| agent.session_id.clone()).collect();
     let mut plan = Plan::default();
@@ -123,13 +126,13 @@ pub fn plan(save: &Save, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) ->
             wanted,
             claimed: &claimed,
         };
-        let server = server_plan(&judge, &plan);
+        let server = server_plan(&judge, only, &plan);
         plan.join(Plan { servers: vec![server], fallback: wanted.fallback });
     }
     plan
 }
 
-fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
+fn server_plan(judge: &verdicts::Judge<'_>, only: &Only, before: &Plan) -> ServerPlan {
     let (saved, live) = (judge.saved, judge.live);
     let socket = &saved.tmux.socket;
     let taken = before.seated(socket);
@@ -137,6 +140,7 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
     let mut panes: Vec<PaneStep> = saved
         .tmux
         .panes()
+        .filter(|pane| only.has(&saved.tmux, &pane.id))
         .map(|pane| judge.step(pane, seats.get(&pane.id).cloned().unwrap_or(Seat::New)))
         .collect();
     for at in 0..panes.len() {
@@ -162,10 +166,12 @@ fn server_plan(judge: &verdicts::Judge<'_>, before: &Plan) -> ServerPlan {
             step.ours = false;
         }
     }
-    let step = |id: &str| panes.iter().find(|step| step.mark == mark(&saved.tmux, id));
+    let step = |id: &str| panes.iter().find(|step| step.mark == saved.tmux.mark(id));
     let numbers = |session: &str| before.numbers(socket, session);
-    let sessions = layout::sessions(&saved.tmux, live.map(|live| &live.shot), numbers, step);
-    ServerPlan { socket: socket.clone(), sessions, panes }
+    let (live, filled) = (live.map(|live| &live.shot), before.filled(socket));
+    let places = layout::Ground { saved: &saved.tmux, live, seats: &seats, only, filled };
+    let layout::Layout { sessions, fills } = places.layout(numbers, step);
+    ServerPlan { socket: socket.clone(), sessions, fills, panes }
 }
 
 impl Plan {
@@ -187,6 +193,12 @@ impl Plan {
         sessions.flat_map(SessionPlan::numbers).collect()
     }
 
+    /// The windows of a server that this plan fills.
+    fn filled(&self, socket: &Path) -> BTreeSet<&str> {
+        let servers = self.servers.iter().filter(|server| server.socket == socket);
+        servers.flat_map(|server| &server.fills).map(|fill| fill.window.as_str()).collect()
+    }
+
     /// Does what another plan does, too: what is made on one server is made together.
     pub fn join(&mut self, other: Plan) {
         self.fallback = other.fallback;
@@ -206,7 +218,8 @@ impl Plan {
     /// Whether there is nothing to make and nobody to start.
     pub fn is_empty(&self) -> bool {
         let starts = |step: &PaneStep| step.decision.act.starts();
-        self.servers.iter().all(|server| server.sessions.is_empty()) && !self.panes().any(starts)
+        let makes = |server: &ServerPlan| !server.sessions.is_empty() || !server.fills.is_empty();
+        !self.servers.iter().any(makes) && !self.panes().any(starts)
     }
 
     /// The panes that concern anybody: those to be made or started, and those whose agents are missing.
@@ -235,6 +248,7 @@ impl PaneStep {
 impl ServerPlan {
     fn join(&mut self, mut other: ServerPlan) {
         self.panes.append(&mut other.panes);
+        self.fills.append(&mut other.fills);
         for (old, new) in self.renamed(&other.sessions) {
             let rename = |name: &mut String| {
                 if *name == old {
@@ -302,7 +316,7 @@ mod tests {
     #[test]
     fn two_lives_of_a_server_share_their_sessions() {
         let server = |sessions: Vec<SessionPlan>| Plan {
-            servers: vec![ServerPlan { socket: "/s".into(), sessions, panes: Vec::new() }],
+            servers: vec![ServerPlan { socket: "/s".into(), sessions, fills: Vec::new(), panes: Vec::new() }],
             ..Plan::default()
         };
         let mut plan = server(vec![session("work", &[0, 2], None), session("twin", &[], Some("work"))]);

@@ -239,7 +239,7 @@ mod tests {
         let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };
         let panes = vec![step("a", there), step("b", Seat::New)];
         let plan = Plan {
-            servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), panes }],
+            servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), fills: Vec::new(), panes }],
             ..Plan::default()
         };
         let mut record = DecisionRecord::of(&plan, "r".to_owned(), "manual", Timestamp::UNIX_EPOCH);

@@ -80,11 +80,6 @@ pub enum Seat {
     },
 }
 
-/// The mark of a saved pane: which pane of which life of a server it was.
-pub fn mark(shot: &Shot, pane: &str) -> String {
-    format!("{}.{}-{}", shot.pid, shot.start_time, pane.trim_start_matches('%'))
-}
-
 /// Finds the seats of all saved panes.
 ///
 /// `again` is the user's own wish: what was closed is made again. `others` are panes in which somebody else is about to be
@@ -99,11 +94,13 @@ pub(crate) fn seats(
         return saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New)).collect();
     };
     if saved.tmux.id() == live.shot.id() {
-        let there = |pane: &PaneShot| live.shot.panes().any(|known| known.id == pane.id);
-        let seat = |pane: &PaneShot| match there(pane) {
-            true => Seat::There { pane: pane.id.clone(), rung: Rung::Identity },
-            false if again => Seat::New,
-            false => Seat::Closed,
+        let there = |id: &&String| live.shot.panes().any(|known| known.id == **id);
+        // One that was closed and made again has another id, and the mark of the one that it was.
+        let again_there = |pane: &PaneShot| live.marks.get(&saved.tmux.mark(&pane.id));
+        let seat = |pane: &PaneShot| match Some(&pane.id).filter(there).or_else(|| again_there(pane)) {
+            Some(id) => Seat::There { pane: id.clone(), rung: Rung::Identity },
+            None if again => Seat::New,
+            None => Seat::Closed,
         };
         return saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane))).collect();
     }
@@ -122,7 +119,7 @@ impl Search<'_> {
     fn run(mut self) -> BTreeMap<String, Seat> {
         let (saved, live) = (self.saved, self.live);
         for pane in saved.tmux.panes() {
-            let ours = mark(&saved.tmux, &pane.id);
+            let ours = saved.tmux.mark(&pane.id);
             if let Some(there) = live.marks.get(&ours).or_else(|| self.tagged(pane)) {
                 self.take(pane, &there.clone(), Rung::Identity);
             }

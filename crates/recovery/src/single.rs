@@ -116,7 +116,10 @@ pub fn bring_back(
         ours: true,
         text: None,
     };
-    Plan { servers: vec![ServerPlan { socket, sessions, panes: vec![step] }], fallback: wanted.fallback }
+    Plan {
+        servers: vec![ServerPlan { socket, sessions, fills: Vec::new(), panes: vec![step] }],
+        fallback: wanted.fallback,
+    }
 }
 
 /// What would be done for a conversation if whoever is in it were gone: nobody is ended for one that cannot come back.

@@ -46,7 +46,7 @@ fn without_passing(mut server: SavedServer) -> SavedServer {
             pane.title.clear();
             pane.command.clear();
             pane.options.clear();
-            pane.tag = None;
+            (pane.tag, pane.mark) = (None, None);
             (pane.active, pane.alternate, pane.pid) = (false, false, 0);
         }
     }

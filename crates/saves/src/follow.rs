@@ -2,15 +2,16 @@
 //! what says nothing new is not written, what only says what comes and goes takes the place of the save before, and what
 //! went without a word stays until it is brought back.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use state::saves::{Draft, Kind, Loaded, Scrollback};
 
 use crate::drift::{Drift, drift};
-use crate::gone::unforgotten;
+use crate::gone::{Now, unforgotten};
 use crate::save::{self, Save, SavedServer};
-use crate::saver::{Judged, Outcome, Place, Saved, Saver, SaverError, Turn};
+use crate::saver::{Judged, Outcome, Place, Saved, Saver, SaverError, Texts, Turn};
 use crate::scrollback::{PaneText, pack, unpack};
 use crate::take::Taken;
 
@@ -30,9 +31,19 @@ pub enum Followed {
     Saved(Saved),
 }
 
+/// What a save remembers of servers that went without a word.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory<'a> {
+    /// For how long.
+    pub keep_gone: Duration,
+    /// After a restore of the current save, the marks of the panes that it has made or found. What else it wanted stays,
+    /// so that the next one brings it back.
+    pub restored: Option<&'a BTreeSet<String>>,
+}
+
 impl Saver {
-    /// Saves what was taken in this turn as far as it says something new, with what was there so long ago at most and was
-    /// not brought back. Without texts the scrollback of the save before is carried over.
+    /// Saves what was taken in this turn as far as it says something new, with what was there and was not brought back.
+    /// Of panes without a text the scrollback of the save before is carried over, unless the texts were taken just now.
     ///
     /// # Errors
     /// A restore runs, or it cannot be written. What was current stays.
@@ -40,9 +51,9 @@ impl Saver {
         &self,
         turn: &Turn,
         taken: &Taken,
-        texts: Option<&[PaneText]>,
+        texts: Option<&Texts>,
         kind: Kind,
-        keep_gone: Duration,
+        memory: Memory<'_>,
         now: Timestamp,
     ) -> Result<Followed, SaverError> {
         if taken.servers.iter().all(|server| server.tmux.panes().count() == 0) {
@@ -53,9 +64,10 @@ impl Saver {
         let before = current.as_ref().and_then(Save::of);
         let mut servers = taken.servers.clone();
         if let Some(before) = &before {
-            let keep = SignedDuration::try_from(keep_gone).unwrap_or(SignedDuration::MAX);
+            let keep = SignedDuration::try_from(memory.keep_gone).unwrap_or(SignedDuration::MAX);
             let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
-            servers.extend(unforgotten(before, &taken.servers, since));
+            let (live, unanswered) = (&taken.servers[..], &taken.unanswered[..]);
+            servers.extend(unforgotten(before, Now { live, unanswered, restored: memory.restored, since }));
         }
         let old = before.as_ref().map_or(&[][..], |before| &before.servers);
         let scrollback = scrollback(current.as_ref(), old, &servers, texts, now)?;
@@ -89,7 +101,7 @@ fn scrollback(
     current: Option<&Loaded>,
     old: &[SavedServer],
     servers: &[SavedServer],
-    texts: Option<&[PaneText]>,
+    texts: Option<&Texts>,
     now: Timestamp,
 ) -> Result<Option<Scrollback>, SaverError> {
     let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
@@ -100,17 +112,25 @@ fn scrollback(
     let places = |at: usize| {
         servers.iter().position(|server| Some(server.tmux.id()) == old.get(at).map(|old| old.tmux.id()))
     };
-    let is_asked = |at: usize| texts.is_some() && servers[at].gone_since.is_none();
+    // Those of this very moment are all that panes show; older ones speak of their own panes alone.
+    let is_asked = |at: usize, pane: &str| {
+        texts.is_some_and(|texts| {
+            (texts.taken_at == now && servers[at].gone_since.is_none())
+                || texts.panes.iter().any(|text| text.server == at && text.pane == pane)
+        })
+    };
+    let has = |at: usize, pane: &str| servers[at].tmux.panes().any(|known| known.id == pane);
     if let Some(known) = &known
         && texts.is_none()
         && (0..old.len()).all(|at| places(at) == Some(at))
     {
         return Ok(Some(known.clone()));
     }
-    let mut all = texts.unwrap_or_default().to_vec();
+    let mut all = texts.map(|texts| texts.panes.clone()).unwrap_or_default();
     if let Some(known) = &known {
         for text in unpack(&known.packed).map_err(unfit)? {
-            if let Some(server) = places(text.server).filter(|at| !is_asked(*at)) {
+            let stays = |at: &usize| has(*at, &text.pane) && !is_asked(*at, &text.pane);
+            if let Some(server) = places(text.server).filter(stays) {
                 all.push(PaneText { server, ..text });
             }
         }
@@ -118,7 +138,7 @@ fn scrollback(
     if texts.is_none() && all.is_empty() {
         return Ok(None);
     }
-    let taken_at = if texts.is_some() { Some(now) } else { known.and_then(|known| known.taken_at) };
+    let taken_at = texts.map(|texts| texts.taken_at).or(known.and_then(|known| known.taken_at));
     Ok(Some(Scrollback { packed: pack(&all).map_err(unfit)?, panes: all.len(), taken_at }))
 }
 
@@ -156,10 +176,12 @@ mod tests {
 
         fn follow(&mut self, text: Option<&str>) -> Followed {
             self.second += 1;
-            let texts =
-                text.map(|text| vec![PaneText { server: 0, pane: "%0".to_owned(), text: text.to_owned() }]);
+            let pane = |text: &str| PaneText { server: 0, pane: "%0".to_owned(), text: text.to_owned() };
+            let taken_at = Timestamp::from_second(self.second).unwrap();
+            let texts = text.map(|text| Texts { panes: vec![pane(text)], taken_at });
+            let memory = Memory { keep_gone: DAY, restored: None };
             let (turn, now) = (self.saver.begin().unwrap(), Timestamp::from_second(self.second).unwrap());
-            self.saver.follow(&turn, &self.taken, texts.as_deref(), Kind::Timer, DAY, now).unwrap()
+            self.saver.follow(&turn, &self.taken, texts.as_ref(), Kind::Timer, memory, now).unwrap()
         }
 
         fn ids(&self) -> Vec<String> {
@@ -234,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn older_texts_speak_of_their_own_panes_alone() {
+        let desk = Desk::new(2, 9);
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let follow = |panes: &[(&str, &str)], taken_at: i64, now: i64| {
+            let pane = |(pane, text): &(&str, &str)| PaneText {
+                server: 0,
+                pane: (*pane).to_owned(),
+                text: (*text).to_owned(),
+            };
+            let texts = Texts { panes: panes.iter().map(pane).collect(), taken_at: at(taken_at) };
+            let memory = Memory { keep_gone: DAY, restored: None };
+            let turn = desk.saver.begin().unwrap();
+            desk.saver.follow(&turn, &desk.taken, Some(&texts), Kind::Event, memory, at(now)).unwrap();
+            let current = desk.saver.current().unwrap().0.unwrap();
+            let all = unpack(&std::fs::read(current.scrollback.unwrap()).unwrap()).unwrap();
+            all.into_iter().map(|text| text.text).collect::<Vec<_>>()
+        };
+        assert_eq!(follow(&[("%0", "a"), ("%1", "b")], 1, 1), ["a", "b"]);
+        assert_eq!(follow(&[("%0", "restored")], 1, 2), ["restored", "b"]);
+        assert_eq!(follow(&[("%0", "now")], 3, 3), ["now"], "the other one shows nothing any more");
+    }
+
+    #[test]
     fn a_crashed_server_stays_in_the_save_until_its_sessions_are_back() {
         let mut desk = Desk::new(8, 9);
         desk.taken.servers[0].tmux.socket = "/tmp/tmux-1/default".into();
@@ -252,7 +297,7 @@ mod tests {
         assert_eq!(texts, [(0, "after it"), (1, "before the crash")]);
         assert!(matches!(desk.follow(None), Followed::Unchanged { .. }));
         let mut restored = whole;
-        restored[0].tmux.pid = 7;
+        (restored[0].tmux.pid, restored[0].tmux.start_time) = (7, fresh[0].tmux.start_time);
         restored[0].tmux.sessions.extend(fresh.remove(0).tmux.sessions);
         desk.taken.servers = restored;
         let Followed::Saved(saved) = desk.follow(None) else { panic!("not saved") };

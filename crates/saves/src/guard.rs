@@ -81,6 +81,7 @@ mod tests {
             },
             agents: Vec::new(),
             gone_since: None,
+            wanted: false,
         }
     }
 

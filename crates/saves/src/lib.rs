@@ -20,7 +20,7 @@ mod take;
 pub use carry::{CarryError, Imported, export, import};
 pub use compare::{Change, compare};
 pub use drift::{Drift, drift};
-pub use follow::Followed;
+pub use follow::{Followed, Memory};
 pub use guard::{Unanswered, objection};
 pub use own_command::{becomes_shell, is_restored_shell, runs_ours, words};
 pub use resurrect::{Resurrected, resurrected};

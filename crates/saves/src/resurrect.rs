@@ -43,8 +43,8 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
         pane.id = format!("%{at}");
     }
     let (socket, version) = (PathBuf::from("resurrect"), String::new());
-    let tmux = Shot { socket, pid: 0, start_time: 0, version, sessions, windows };
-    let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None }];
+    let tmux = Shot { socket, pid: 0, start_time: identity(text), version, sessions, windows };
+    let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None, wanted: false }];
     let head = Head {
         schema: SCHEMA,
         saved_at: now,
@@ -57,6 +57,17 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
     };
     let head = Head { counts: counts(&servers), ..head };
     Resurrected { save: Save { id: None, head, servers }, mended, skipped }
+}
+
+/// What tells the server of one file from that of another: neither names one, and restored panes are known by it. With no
+/// process it is never a server's that lives.
+fn identity(text: &str) -> i64 {
+    // As many bits as every reader of JSON keeps.
+    blake3::hash(text.as_bytes())
+        .as_bytes()
+        .iter()
+        .take(6)
+        .fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
 
 /// The size of windows where the file tells none: that of tmux itself for sessions that nobody looks at.

@@ -32,6 +32,9 @@ pub struct SavedServer {
     /// Since when it is not there any more: what it had was not brought back yet.
     #[serde(default, rename = "goneSince", skip_serializing_if = "Option::is_none")]
     pub gone_since: Option<Timestamp>,
+    /// Whether a restore wanted it and could not bring it back: then it is not one that a script has made and ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
 }
 
 /// The conversation in a pane.

@@ -49,7 +49,7 @@ pub fn take(asked: Asked, settled: &Settled) -> Taken {
             Shooting::Taken(shot) => {
                 if !taken.servers.iter().any(|known| known.tmux.id() == shot.id()) {
                     let agents = agents_in(&shot, settled);
-                    taken.servers.push(SavedServer { tmux: *shot, agents, gone_since: None });
+                    taken.servers.push(SavedServer { tmux: *shot, agents, gone_since: None, wanted: false });
                 }
             }
             Shooting::Gone => {}

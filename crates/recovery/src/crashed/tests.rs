@@ -122,7 +122,7 @@ fn with(mut before: Plan, record: &SessionRecord, destination: &Destination) -> 
         in_front: None,
         text: None,
     };
-    let server = ServerPlan { socket: SOCKET.into(), sessions, panes: vec![step] };
+    let server = ServerPlan { socket: SOCKET.into(), sessions, fills: Vec::new(), panes: vec![step] };
     before.join(Plan { servers: vec![server], ..Plan::default() });
     before
 }

@@ -10,7 +10,7 @@ use state::record::Grade;
 use super::{PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
-use crate::seats::{Live, Occupant, Rung, Seat, mark};
+use crate::seats::{Live, Occupant, Rung, Seat};
 use crate::whose::{Whose, goes_on_as, ran_agent, whose};
 
 /// What is needed to decide.
@@ -34,7 +34,7 @@ impl Judge<'_> {
     /// Decides about one pane.
     pub(super) fn step(&self, pane: &PaneShot, seat: Seat) -> PaneStep {
         let shot = &self.saved.tmux;
-        let mark = mark(shot, &pane.id);
+        let mark = shot.mark(&pane.id);
         let reference = shot.reference(&pane.id).map(|reference| reference.to_string()).unwrap_or_default();
         let marked = self.live.is_some_and(|live| live.marks.contains_key(&mark));
         let mut step = PaneStep {

@@ -56,7 +56,12 @@ fn saved(panes: &[(&str, &str, &str)], agents: &[(&str, &str)]) -> SavedServer {
         cwd: None,
         config_dir: None,
     };
-    SavedServer { tmux: shot(1, panes), agents: agents.iter().map(agent).collect(), gone_since: None }
+    SavedServer {
+        tmux: shot(1, panes),
+        agents: agents.iter().map(agent).collect(),
+        gone_since: None,
+        wanted: false,
+    }
 }
 
 /// Life 2, with a shell in every pane.
@@ -85,6 +90,9 @@ fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
     let found = seats(&old, Some(&now), false, &BTreeSet::new());
     assert_eq!((&found["%0"], &found["%1"]), (&there("%0", Rung::Identity), &Seat::Closed));
     assert_eq!(seats(&old, Some(&now), true, &BTreeSet::new())["%1"], Seat::New);
+    now.marks.insert(old.tmux.mark("%1"), "%9".to_owned());
+    let found = seats(&old, Some(&now), true, &BTreeSet::new());
+    assert_eq!(found["%1"], there("%9", Rung::Identity), "it was made again");
 }
 
 /// What stands at the old place is another one's: the pane itself says whose it is.
@@ -92,8 +100,8 @@ fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
 fn identity_stands_above_the_place() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/a", "")], &[("%0", "s0"), ("%1", "s1")]);
     let mut now = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
-    now.marks.insert(mark(&old.tmux, "%1"), "%5".to_owned());
-    now.marks.insert(mark(&old.tmux, "%0"), "%6".to_owned());
+    now.marks.insert(old.tmux.mark("%1"), "%5".to_owned());
+    now.marks.insert(old.tmux.mark("%0"), "%6".to_owned());
     let found = seats(&old, Some(&now), false, &BTreeSet::new());
     assert_eq!((&found["%0"], &found["%1"]), (&there("%6", Rung::Identity), &there("%5", Rung::Identity)));
 
@@ -164,6 +172,6 @@ fn what_another_life_has_found_is_not_given_away_again() {
     let others = BTreeSet::from(["%5".to_owned()]);
     let mut now = live(&[("%5", "/a", "")]);
     assert_eq!(seats(&old, Some(&now), false, &others)["%0"], Seat::New);
-    now.marks.insert(mark(&old.tmux, "%0"), "%5".to_owned());
+    now.marks.insert(old.tmux.mark("%0"), "%5".to_owned());
     assert_eq!(seats(&old, Some(&now), false, &others)["%0"], there("%5", Rung::Identity));
 }

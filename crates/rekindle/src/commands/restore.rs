@@ -1,11 +1,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use recovery::{Act, Outcome, Plan, Restored, carried, plan};
+use recovery::{Act, Only, Outcome, Plan, Restored, Seat, carried, plan};
 use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
-use state::saves::Kind;
 
 use crate::commands::trigger::Trigger;
 use crate::context::Context;
@@ -81,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
-        save_what_is_there(context, &planned, &done.panes);
+        save_what_is_there(context, &planned, &done.panes, args.save.is_none());
     }
     let started = done.started.map(|at| at.duration_since(begun));
     report(&done, &planned, started, args.json)
@@ -91,18 +90,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
     let settled = restoring::settled(context)?;
     let save = chosen(context, args.save.as_deref())?;
+    let only = Only::new(&args.only);
+    if let Some(place) = only.unknown(&save) {
+        return Err(Failure::new(Exit::Usage, format!("no saved pane is in {place}"))
+            .hint("rekindle restore --dry-run lists what would be restored"));
+    }
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
     let alive = restoring::look(&sockets, &settled)?;
     let ground = restoring::ground(context, &settled);
     let again = args.save.is_some() || !args.only.is_empty();
-    let mut planned = plan(&save, &alive, &ground, restoring::wanted(context, again, args.by.is_automatic()));
-    for place in &args.only {
-        if !planned.panes().any(|step| is_in(&step.reference, place)) {
-            return Err(Failure::new(Exit::Usage, format!("no saved pane is in {place}"))
-                .hint("rekindle restore --dry-run lists what would be restored"));
-        }
-    }
-    narrow(&mut planned, &args.only);
+    let wanted = restoring::wanted(context, again, args.by.is_automatic());
+    let planned = plan(&save, &only, &alive, &ground, wanted);
     drop(ground);
     Ok((settled, planned))
 }
@@ -146,11 +144,15 @@ fn unmoved(planned: &Plan) -> Done {
     Done { total: panes.len(), panes, ..Done::default() }
 }
 
-/// From now on what is there counts, and not what was there before the crash. Where that fails, the save before stays.
-fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored]) {
+/// From now on what is there counts, and of what was there before the crash only what could not be brought back. Where that
+/// fails, the save before stays.
+fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_current: bool) {
     let kept = context.config.save.scrollback_lines > 0;
     let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
-    if let Err(failure) = super::save::quietly(context, Kind::Event, texts) {
+    let made = done.iter().filter(|pane| pane.id.is_some()).map(|pane| pane.mark.clone());
+    let found = planned.panes().filter(|step| step.seat != Seat::New).map(|step| step.mark.clone());
+    let there: BTreeSet<String> = made.chain(found).collect();
+    if let Err(failure) = super::save::after_restore(context, of_current.then_some(&there), texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
     }
 }
@@ -173,37 +175,6 @@ fn chosen(context: &Context, name: Option<&str>) -> Result<Save, Failure> {
     let loaded = state::saves::load(&context.clinic.state, Some(&key), &found.id)?;
     Save::of(&loaded)
         .ok_or_else(|| Failure::new(Exit::Failed, format!("the save {} cannot be read", found.id)))
-}
-
-/// Whether a pane (`work:1.0`, `side//work:1.0`) is the place itself, or in it: a window, a session, or a server (`side//`).
-fn is_in(reference: &str, place: &str) -> bool {
-    if place.ends_with("//") {
-        return reference.starts_with(place);
-    }
-    // tmux takes `work:` for the session, too.
-    let place = place.strip_suffix(':').unwrap_or(place);
-    let around = ['.', ':'].into_iter().filter_map(|mark| Some(reference.rsplit_once(mark)?.0));
-    std::iter::once(reference).chain(around).any(|known| known == place)
-}
-
-/// Leaves only what was asked for.
-fn narrow(planned: &mut Plan, only: &[String]) {
-    if only.is_empty() {
-        return;
-    }
-    let wanted = |reference: &str| only.iter().any(|place| is_in(reference, place));
-    for server in &mut planned.servers {
-        server.panes.retain(|pane| wanted(&pane.reference));
-        let marks: BTreeSet<String> = server.panes.iter().map(|pane| pane.mark.clone()).collect();
-        for session in &mut server.sessions {
-            session.windows.retain(|window| window.panes.iter().any(|pane| marks.contains(&pane.mark)));
-            session.links.clear();
-            let kept: BTreeSet<u32> = session.windows.iter().map(|window| window.index).collect();
-            session.shown = session.shown.filter(|index| kept.contains(index));
-            session.last = session.last.filter(|index| kept.contains(index));
-        }
-        server.sessions.retain(|session| !session.windows.is_empty());
-    }
 }
 
 fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
@@ -283,30 +254,5 @@ fn exit(panes: &[Restored], nothing_done: bool) -> Exit {
         (false, false) => Exit::Done,
         (false, true) if nothing_done => Exit::Refused,
         _ => Exit::Partly,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_whole_parts_of_a_reference() {
-        let check = |place: &str, inside: &[&str], outside: &[&str]| {
-            for reference in inside {
-                assert!(is_in(reference, place), "{reference} is in {place}");
-            }
-            for reference in outside {
-                assert!(!is_in(reference, place), "{reference} is not in {place}");
-            }
-        };
-        check("work", &["work:1.0", "work:10.2"], &["work2:1.0", "side//work:1.0", "wor:1.0"]);
-        check("work:", &["work:1.0"], &["work2:1.0"]);
-        check("work:1", &["work:1.0", "work:1.12"], &["work:10.0", "work:2.1"]);
-        check("work:1.1", &["work:1.1"], &["work:1.10", "work:1.0"]);
-        check("side//", &["side//work:1.0", "side//other:0.0"], &["side:1.0", "inside//work:1.0"]);
-        check("side//work", &["side//work:1.0"], &["side//work2:1.0", "work:1.0"]);
-        check("/run/my", &[], &["/run/my.sock//work:1.0"]);
-        check("", &[], &["work:1.0"]);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Asked, Followed, Outcome, Saver, SaverError, Taken, Texts, Wish};
+use saves::{Asked, Followed, Memory, Outcome, Saver, SaverError, Taken, Texts, Wish};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::saves::{Head, Kind};
@@ -97,10 +97,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     told(args, Some(&saved.id), &saved.head, &saved.outcome, &saved.pruned)
 }
 
-/// Saves without a word, for those who save by the way and know best what panes show.
-pub(crate) fn quietly(
+/// Saves without a word what is there after a restore, with what panes have got to show. Where it was the current save that
+/// was restored, `restored` has the marks of the panes that were made or found: what else it holds stays in it.
+pub(crate) fn after_restore(
     context: &Context,
-    kind: Kind,
+    restored: Option<&BTreeSet<String>>,
     texts: impl FnOnce(&Taken) -> Option<Texts>,
 ) -> Result<(), Failure> {
     let saver = saver(context)?;
@@ -108,7 +109,8 @@ pub(crate) fn quietly(
     let settler = context.settler()?;
     let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
     let (texts, now) = (texts(&taken), Timestamp::now());
-    saver.save(&turn, &taken, texts.as_ref(), kind, &Wish::default(), now).map_err(refused)?;
+    let memory = Memory { keep_gone: context.config.restore.keep_map, restored };
+    saver.follow(&turn, &taken, texts.as_ref(), Kind::Event, memory, now).map_err(refused)?;
     Ok(())
 }
 
@@ -153,8 +155,9 @@ pub(crate) fn follow(
     let lines = context.config.save.scrollback_lines;
     let due =
         scrollback_after.is_some_and(|after| saver.scrollback_taken().is_none_or(|at| age(at) >= after));
-    let texts = (due && lines > 0).then(|| scrollback(&taken, lines));
-    match saver.follow(&turn, &taken, texts.as_deref(), kind, context.config.restore.keep_map, now) {
+    let texts = (due && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
+    let memory = Memory { keep_gone: context.config.restore.keep_map, restored: None };
+    match saver.follow(&turn, &taken, texts.as_ref(), kind, memory, now) {
         Err(SaverError::Restoring) => Ok(None),
         followed => Ok(Some(followed?)),
     }

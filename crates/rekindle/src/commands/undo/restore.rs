@@ -34,7 +34,7 @@ pub(super) struct Last {
     _alone: Lock,
 }
 
-/// The last restore since a time that has not been taken back. One that was killed counts, unless nothing of it is there.
+/// The last restore since a time that has not been taken back and of which something is there, also one that was killed.
 pub(super) fn last(context: &Context, since: Option<Timestamp>) -> Result<Option<Last>, Failure> {
     let state = &context.clinic.state;
     let open =
@@ -49,7 +49,7 @@ pub(super) fn last(context: &Context, since: Option<Timestamp>) -> Result<Option
         let sockets: BTreeSet<_> = record.panes.iter().map(|pane| pane.socket.clone()).collect();
         let alive = restoring::look(&sockets, &settled)?;
         let steps = undo_plan(&record, &alive, &settled.records);
-        if record.finished || !steps.is_empty() {
+        if !steps.is_empty() {
             return Ok(Some(Last { record, steps, settled, _alone: alone }));
         }
     }

@@ -92,14 +92,19 @@ impl Alone {
     }
 }
 
-/// The locks of settling, mirroring, the git history, ticks and saves, and of the repairs: those leave copies in the vault.
+/// The locks of restoring, settling, mirroring, the git history, ticks and saves, and of the repairs: those leave copies in the
+/// vault. A restore settles while it runs, so its locks come first.
 fn lock_paths(state: &StateDir) -> Vec<PathBuf> {
-    let named = ["mirror", "git", "tick", "saves"].map(|name| state.locks().join(name));
-    let mut paths = vec![settle::lock_path(state)];
-    paths.extend(named);
-    let there = std::fs::read_dir(state.locks()).into_iter().flatten().flatten();
-    let repairs = there.filter(|entry| entry.file_name().to_string_lossy().starts_with("repair-"));
-    paths.extend(repairs.map(|entry| entry.path()));
+    let there = |prefix: &'static str| {
+        let there = std::fs::read_dir(state.locks()).into_iter().flatten().flatten();
+        let named = there.filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix));
+        named.map(|entry| entry.path())
+    };
+    let mut paths = vec![state::saves::restore_lock(state, None)];
+    paths.extend(there("restore-"));
+    paths.push(settle::lock_path(state));
+    paths.extend(["mirror", "git", "tick", "saves"].map(|name| state.locks().join(name)));
+    paths.extend(there("repair-"));
     paths
 }
 
@@ -144,9 +149,9 @@ mod tests {
         Vault::open(&state).unwrap();
         durable::private_dir(&state.locks()).unwrap();
         let repair = "locks/repair-66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
-        for name in
-            ["locks/settle", "locks/mirror", "locks/git", "locks/tick", "locks/saves", repair, "vault/lock"]
-        {
+        let named = ["restore", "restore-1-2", "settle", "mirror", "git", "tick", "saves"];
+        let named = named.map(|name| format!("locks/{name}"));
+        for name in named.iter().map(String::as_str).chain([repair, "vault/lock"]) {
             let held = Lock::try_shared(&state.path().join(name)).unwrap();
             let refused = Alone::wait_for(&state, Duration::ZERO).err().unwrap();
             assert!(refused.message().contains("at work still"), "{name}: {}", refused.message());
