@@ -199,12 +199,14 @@ fn what_its_user_ended_stays_ended() {
     lab.home.rekindle_json(&["save", "--name", "before"]).unwrap();
     lab.type_line("work:0.0", "/exit").unwrap();
     lab.settle_until(&session, "ended", |record| record["status"] == "ended_cleanly").unwrap();
+    // It says so before it has gone.
+    let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();
+    assert!(wait_until(PATIENCE, || command() == "bash"), "{}", command());
     lab.tmux(&["kill-server"]).unwrap();
     assert!(wait_until(PATIENCE, || !lab.tmux(&["list-sessions"]).unwrap().success()));
     let done = json_of(&lab.rekindle(&["restore", "before", "--yes", "--json"]).unwrap());
     assert_eq!(done["panes"][0]["outcome"], "shell", "{done}");
     assert_eq!(done["total"], 0, "{done}");
-    let command = || lab.pane("work:0.0", "#{pane_current_command}").unwrap();
     assert!(wait_until(PATIENCE, || command() == "bash"), "{}", command());
 }
 

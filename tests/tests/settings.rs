@@ -1,5 +1,4 @@
 //! Settings of saves, restores and recoveries do what their words say.
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
 
 use std::fs;
 

@@ -108,7 +108,12 @@ impl Owners {
             entered.filter(|entry| entry.alive(&self.processes) == Some(true)).map(|entry| entry.pid);
         // Whoever started it names the conversation, too.
         let named = |process: &&Process| process.is_agent() && process.names_session(session);
-        registered.chain(self.processes.all().iter().filter(named).map(|process| process.pid)).collect()
+        let all: BTreeSet<u32> =
+            registered.chain(self.processes.all().iter().filter(named).map(|process| process.pid)).collect();
+        // What an agent is just starting has the agent's own arguments for a moment.
+        let child =
+            |pid: &&u32| self.processes.get(**pid).is_some_and(|process| all.contains(&process.parent));
+        all.iter().filter(|pid| !child(pid)).copied().collect()
     }
 
     /// The ids of all conversations that an agent is in, by registry and arguments: cheap enough for every scan.
