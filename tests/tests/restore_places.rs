@@ -199,7 +199,7 @@ fn what_was_closed_stays_closed_until_it_is_named() {
     assert!(tmux(&lab, &["list-sessions"]).contains("closed"));
     let cases: [(&[&str], &str); 2] = [
         (&["restore", "--yes", "--only", "nowhere"], "no saved pane is in nowhere"),
-        (&["restore", "--yes", "no-such"], "no save is called no-such"),
+        (&["restore", "--yes", "no-such"], "there is no save \"no-such\""),
     ];
     for (words, says) in cases {
         let done = lab.home.rekindle(words).unwrap();

@@ -116,6 +116,10 @@ impl Actor<'_> {
             self.act_on(server, plan.fallback, &mut acted);
         }
         self.count_agents(&mut acted.panes);
+        // In the order of the plan, not in the order in which they were done with.
+        let places: BTreeMap<&str, usize> =
+            plan.panes().enumerate().map(|(at, step)| (step.mark.as_str(), at)).collect();
+        acted.panes.sort_by_key(|pane| places.get(pane.mark.as_str()).copied());
         acted
     }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use recovery::{Act, Only, Outcome, Plan, Restored, Seat, carried, plan};
-use saves::{Save, Taken};
+use saves::Taken;
 use serde_json::{Value, json};
 use settle::Settled;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// Looks at everything, and makes the plan.
 fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
     let settled = restoring::settled(context)?;
-    let save = chosen(context, args.save.as_deref())?;
+    let save = super::saves::find(context, args.save.as_deref().unwrap_or("current"))?.1;
     let only = Only::new(&args.only);
     if let Some(place) = only.unknown(&save) {
         return Err(Failure::new(Exit::Usage, format!("no saved pane is in {place}"))
@@ -155,26 +155,6 @@ fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_c
     if let Err(failure) = super::save::after_restore(context, of_current.then_some(&there), texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
     }
-}
-
-fn chosen(context: &Context, name: Option<&str>) -> Result<Save, Failure> {
-    let key = context.settler()?.key;
-    let listed = state::saves::list(&context.clinic.state, Some(&key))?;
-    let found = match name {
-        None => listed.current(),
-        Some(name) => listed
-            .generations
-            .iter()
-            .find(|generation| generation.id == name || generation.head.name.as_deref() == Some(name)),
-    };
-    let Some(found) = found else {
-        let what = name.map_or("there is no save yet".to_owned(), |name| format!("no save is called {name}"));
-        return Err(Failure::new(Exit::Usage, what)
-            .hint("rekindle saves lists what there is; rekindle save makes one"));
-    };
-    let loaded = state::saves::load(&context.clinic.state, Some(&key), &found.id)?;
-    Save::of(&loaded)
-        .ok_or_else(|| Failure::new(Exit::Failed, format!("the save {} cannot be read", found.id)))
 }
 
 fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {

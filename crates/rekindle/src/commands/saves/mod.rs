@@ -126,7 +126,7 @@ fn listed(context: &Context) -> Result<Listed, Failure> {
 }
 
 /// The save a text means.
-fn find(context: &Context, text: &str) -> Result<(Loaded, Save), Failure> {
+pub(super) fn find(context: &Context, text: &str) -> Result<(Loaded, Save), Failure> {
     let listed = listed(context)?;
     let id = chosen(&listed, text)?;
     let saver = saver(context)?;
@@ -138,7 +138,9 @@ fn find(context: &Context, text: &str) -> Result<(Loaded, Save), Failure> {
 }
 
 fn chosen(listed: &Listed, text: &str) -> Result<String, Failure> {
-    let none = |why: String| Failure::new(Exit::Usage, why).hint("rekindle saves shows what there is");
+    let none = |why: String| {
+        Failure::new(Exit::Usage, why).hint("rekindle saves lists what there is; rekindle save makes one")
+    };
     if text == "current" {
         return listed.current.clone().ok_or_else(|| none("there is no save yet".to_owned()));
     }
