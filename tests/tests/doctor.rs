@@ -312,6 +312,12 @@ fn a_broken_configuration_is_a_finding() {
     fs::write(config.join("config.toml"), "[vault\n").unwrap();
     let (found, code) = doctor(&home, &[]);
     assert_eq!((told(&found), code), (vec!["problem config-broken".to_owned()], Some(1)));
+    fs::write(config.join("config.toml"), "[recovery.prompts]\ntemplate = \"mine.md\"\n").unwrap();
+    fs::write(config.join("mine.md"), "Again: {{session}}\n").unwrap();
+    assert_eq!(doctor(&home, &[]).1, Some(0));
+    fs::write(config.join("mine.md"), "Again: {{sesion}}\n").unwrap();
+    let (found, code) = doctor(&home, &[]);
+    assert_eq!((told(&found), code), (vec!["problem template-broken".to_owned()], Some(1)), "{found:#}");
 }
 
 #[test]

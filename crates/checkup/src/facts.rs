@@ -322,6 +322,8 @@ pub struct ConfigFacts {
     pub error: Option<String>,
     /// Keys that mean nothing.
     pub unknown: Vec<String>,
+    /// Why the template of recovery prompts cannot be used.
+    pub template: Option<String>,
 }
 
 #[cfg(test)]

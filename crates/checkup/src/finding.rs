@@ -152,6 +152,7 @@ ids! {
     CleanupSoon = "cleanup-soon",
     ConfigBroken = "config-broken",
     ConfigUnknownKey = "config-unknown-key",
+    TemplateBroken = "template-broken",
     AgentsWell = "agents-well",
     AgentMissing = "agent-missing",
     AgentSettingsDropped = "agent-drops-settings",

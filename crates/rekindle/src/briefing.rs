@@ -5,10 +5,12 @@ use std::path::Path;
 
 use agents::SessionId;
 use context::{Given, Limits, Template};
+use doctor::Surroundings;
 use recovery::{Briefing, Tracker};
+use state::config::Config;
 use state::record::SessionRecord;
 
-use crate::context::Context;
+use crate::context::{Context, configured};
 use crate::exit::{Exit, Failure};
 
 /// Whether the tracker of tasks is asked.
@@ -30,7 +32,7 @@ pub(crate) fn briefing<'a>(
     Ok(Briefing {
         clinic: &context.clinic,
         records,
-        template: template(context)?,
+        template: template(&context.config, &context.around)?,
         limits: Limits {
             lines: recovery.max_context_lines as usize,
             tokens: recovery.max_context_tokens as usize,
@@ -41,17 +43,18 @@ pub(crate) fn briefing<'a>(
     })
 }
 
-fn template(context: &Context) -> Result<Template, Failure> {
+/// The template of recovery prompts that a configuration names.
+pub(crate) fn template(config: &Config, around: &Surroundings) -> Result<Template, Failure> {
     let wrong = |error: String| {
         Failure::new(Exit::Failed, format!("cannot {error}"))
             .hint("it is recovery.prompts.template of the configuration")
     };
     let parse = |text: &str| Template::parse(text).map_err(|error| wrong(error.to_string()));
-    match Given::of(&context.config.prompts.template) {
+    match Given::of(&config.prompts.template) {
         Given::BuiltIn => Ok(Template::default()),
         Given::Text(text) => parse(text),
         Given::File(path) => {
-            let path = context.configured(Path::new(path));
+            let path = configured(around, Path::new(path));
             let text = std::fs::read_to_string(&path)
                 .map_err(|error| wrong(format!("read the template {}: {error}", path.display())))?;
             parse(&text)

@@ -28,7 +28,7 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// For paths as users write them.
     pub(crate) home: Option<PathBuf>,
-    around: Surroundings,
+    pub(crate) around: Surroundings,
 }
 
 impl Context {
@@ -88,12 +88,6 @@ impl Context {
             sockets: BTreeSet::new(),
             log: self.config.log.enabled,
         })
-    }
-
-    /// A path of the configuration: `~/` is the home, and a relative one begins beside the configuration file.
-    pub(crate) fn configured(&self, path: &Path) -> PathBuf {
-        let folder = self.around.config.parent().unwrap_or(Path::new("/"));
-        folder.join(self.around.expand(path))
     }
 
     /// What takes snapshots of agents' panes; nothing where that is turned off.
@@ -196,6 +190,12 @@ pub(crate) fn short_path(home: Option<&Path>, path: &Path) -> String {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
     }
+}
+
+/// A path of the configuration: `~/` is the home, and a relative one begins beside the configuration file.
+pub(crate) fn configured(around: &Surroundings, path: &Path) -> PathBuf {
+    let folder = around.config.parent().unwrap_or(Path::new("/"));
+    folder.join(around.expand(path))
 }
 
 /// The tmux pane around this process, with its server's socket.

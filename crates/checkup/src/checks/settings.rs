@@ -119,6 +119,13 @@ fn own(facts: &Facts, findings: &mut Vec<Finding>) {
             .fix("docs/contracts.md names every setting"),
         );
     }
+    if let Some(why) = &config.template {
+        findings.push(
+            Finding::problem(Id::TemplateBroken, format!("{why} (recovery.prompts.template)"))
+                .why("rekindle recover refuses to run when it is needed")
+                .fix("mend the template; docs/recovery.md names every variable"),
+        );
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +178,7 @@ mod tests {
         let mut facts = well();
         facts.config.error = Some("line 1".to_owned());
         facts.config.unknown = vec!["vault.size".to_owned()];
-        assert_eq!(ids(check, &facts), ["config-broken", "config-unknown-key"]);
+        facts.config.template = Some("cannot understand {{x}}".to_owned());
+        assert_eq!(ids(check, &facts), ["config-broken", "config-unknown-key", "template-broken"]);
     }
 }

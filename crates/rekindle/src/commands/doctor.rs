@@ -89,6 +89,8 @@ fn places(around: &Surroundings, home: Option<PathBuf>) -> Result<Places, Failur
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(Failure::from(error).message().to_owned())),
     };
+    let template =
+        crate::briefing::template(&config, around).err().map(|failure| failure.message().to_owned());
     let path = Context::search_path();
     let base = home.clone().unwrap_or_default();
     let program_file = std::env::current_exe().ok();
@@ -110,7 +112,7 @@ fn places(around: &Surroundings, home: Option<PathBuf>) -> Result<Places, Failur
         tmux_base: Context::place("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into()),
         variables: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),
         managed: MANAGED_SETTINGS.into(),
-        config: ConfigFacts { path: around.config.clone(), error, unknown: config.unknown },
+        config: ConfigFacts { path: around.config.clone(), error, unknown: config.unknown, template },
         home,
     })
 }
