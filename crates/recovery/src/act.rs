@@ -229,6 +229,9 @@ impl Actor<'_> {
                 let turn = if self.lazy { Turn::OnFocus } else { Turn::Comes };
                 pane.variables.clone_from(&self.variables);
                 pane.command = self.waiter(step, "", turn);
+            } else if let Some(asks) = &step.asks {
+                pane.variables.clone_from(&self.variables);
+                pane.command = self.words(&asks.words().iter().map(String::as_str).collect::<Vec<_>>());
             } else if let Some(text) = shown.of_step(step) {
                 pane.command = self.shell(text, &habits.default_command);
             }

@@ -1,5 +1,6 @@
 //! A restore as a value: which sessions are made, and what becomes of each pane. A dry run prints exactly what a run does.
 
+mod asks;
 mod layout;
 mod verdicts;
 
@@ -18,6 +19,8 @@ use crate::facts::Ground;
 use crate::only::Only;
 use crate::recipe::Recipe;
 use crate::seats::{Live, Rung, Seat, seats};
+
+pub use asks::Asks;
 
 /// Everything that a restore does.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +67,8 @@ pub struct PaneStep {
     pub own_command: bool,
     /// Whether the pane is ours to show something in: a restore made it, and its user has not used it.
     pub ours: bool,
+    /// What it asks its user, where an agent ran in it and no conversation is known to be its own.
+    pub asks: Option<Asks>,
     /// Where what it showed may be found; nothing of panes that had an agent.
     pub text: Option<SavedText>,
 }
@@ -136,12 +141,15 @@ fn server_plan(judge: &verdicts::Judge<'_>, only: &Only, before: &Plan) -> Serve
     let (saved, live) = (judge.saved, judge.live);
     let socket = &saved.tmux.socket;
     let taken = before.seated(socket);
-    let seats = seats(saved, live, judge.wanted.again, &taken);
+    let (seats, tried) = seats(saved, live, judge.wanted.again, &taken);
     let mut panes: Vec<PaneStep> = saved
         .tmux
         .panes()
         .filter(|pane| only.has(&saved.tmux, &pane.id))
-        .map(|pane| judge.step(pane, seats.get(&pane.id).cloned().unwrap_or(Seat::New)))
+        .map(|pane| {
+            let seat = seats.get(&pane.id).cloned().unwrap_or(Seat::New);
+            judge.step(pane, seat, tried.get(&pane.id))
+        })
         .collect();
     for at in 0..panes.len() {
         let (earlier, rest) = panes.split_at_mut(at);
@@ -241,7 +249,12 @@ impl PaneStep {
 
     /// The text that its shell begins with: a new pane shows what the old one showed, unless an agent comes into it.
     pub fn begins_with(&self) -> Option<&SavedText> {
-        self.text.as_ref().filter(|_| self.seat == Seat::New && self.session.is_none())
+        self.text.as_ref().filter(|_| self.seat == Seat::New && !self.is_agents())
+    }
+
+    /// Whether an agent comes into it, or a page that speaks of one.
+    pub fn is_agents(&self) -> bool {
+        self.session.is_some() || self.asks.is_some()
     }
 }
 

@@ -13,8 +13,8 @@ use state::StateDir;
 use state::durable;
 
 use crate::outcome::Restored;
-use crate::plan::{PaneStep, Plan};
-use crate::seats::Seat;
+use crate::plan::{PaneStep, Plan, Weighed};
+use crate::seats::{Rung, Seat};
 
 /// The version of a decision record.
 const SCHEMA: u32 = 1;
@@ -58,6 +58,9 @@ pub struct PaneDecision {
     /// Its conversation.
     #[serde(default)]
     pub session_id: Option<SessionId>,
+    /// The conversations that it may have been: its user is asked which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<SessionId>,
     /// What was decided.
     pub act: Value,
     /// Why.
@@ -93,6 +96,23 @@ pub struct PaneDecision {
 }
 
 impl PaneDecision {
+    /// Whether it is about a conversation: its own, one that it may be, or the one that is in it now.
+    pub fn is_about(&self, session: &SessionId) -> bool {
+        let known = [&self.session_id, &self.now_in].into_iter().flatten();
+        known.chain(&self.candidates).any(|known| known == session)
+    }
+
+    /// Adds that its user has said which conversation it is, where that was the question.
+    pub fn note_choice(&mut self, session: &SessionId) {
+        let says = format!("{} was here: its user chose it", session.short());
+        let chosen = serde_json::to_value(Weighed { rung: Some(Rung::Choice), says }).unwrap_or_default();
+        if let (true, Value::Array(evidence)) = (self.candidates.contains(session), &mut self.evidence)
+            && !evidence.contains(&chosen)
+        {
+            evidence.push(chosen);
+        }
+    }
+
     /// Adds what came of it.
     pub fn note(&mut self, restored: &Restored) {
         self.outcome = serde_json::to_value(restored.outcome).ok();
@@ -109,6 +129,7 @@ impl DecisionRecord {
             mark: step.mark.clone(),
             pane: step.reference.clone(),
             session_id: step.session.clone(),
+            candidates: step.asks.as_ref().map(|asks| asks.candidates.clone()).unwrap_or_default(),
             act: serde_json::to_value(step.decision.act).unwrap_or_default(),
             reason: step.decision.reason.clone(),
             evidence: serde_json::to_value(&step.evidence).unwrap_or_default(),
@@ -161,7 +182,7 @@ impl DecisionRecord {
         }
     }
 
-    /// The pane of this restore in which a conversation waits for its user.
+    /// The pane of this restore in which a conversation waits for its user, alone or as one of several.
     pub fn waiting(
         &mut self,
         server: (u32, i64),
@@ -172,7 +193,7 @@ impl DecisionRecord {
         self.panes.iter_mut().filter(|_| open).find(|known| {
             known.server == Some(server)
                 && known.id.as_deref() == Some(pane)
-                && known.session_id.as_ref() == Some(session)
+                && (known.session_id.as_ref() == Some(session) || known.candidates.contains(session))
         })
     }
 
@@ -218,7 +239,6 @@ mod tests {
     use crate::decide::{Act, Decision};
     use crate::outcome::Outcome;
     use crate::plan::ServerPlan;
-    use crate::seats::Rung;
 
     /// What was there is named at once, what was made when it is there, and each agent has its own time.
     #[test]
@@ -233,6 +253,7 @@ mod tests {
             recipe: None,
             own_command: false,
             ours: true,
+            asks: None,
             text: None,
             in_front: None,
         };

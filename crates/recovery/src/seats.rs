@@ -12,6 +12,7 @@ use saves::SavedServer;
 use serde::Serialize;
 
 use crate::likeness::most_alike;
+use crate::tried::Tried;
 
 /// What runs in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,21 @@ pub enum Rung {
     Cwd,
     /// Its title, among several in that directory.
     Task,
+    /// Its user said so.
+    Choice,
+}
+
+impl Rung {
+    /// The word that decision records have for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Rung::Identity => "identity",
+            Rung::PaneRef => "pane_ref",
+            Rung::Cwd => "cwd",
+            Rung::Task => "task",
+            Rung::Choice => "choice",
+        }
+    }
 }
 
 /// Where a saved pane is.
@@ -80,7 +96,7 @@ pub enum Seat {
     },
 }
 
-/// Finds the seats of all saved panes.
+/// Finds the seats of all saved panes, and says of those that had to be looked for what was tried.
 ///
 /// `again` is the user's own wish: what was closed is made again. `others` are panes in which somebody else is about to be
 /// started: they are given away no more.
@@ -89,9 +105,10 @@ pub(crate) fn seats(
     live: Option<&Live>,
     again: bool,
     others: &BTreeSet<String>,
-) -> BTreeMap<String, Seat> {
+) -> (BTreeMap<String, Seat>, BTreeMap<String, Tried>) {
     let Some(live) = live else {
-        return saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New)).collect();
+        let made = saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New));
+        return (made.collect(), BTreeMap::new());
     };
     if saved.tmux.id() == live.shot.id() {
         let there = |id: &&String| live.shot.panes().any(|known| known.id == **id);
@@ -102,29 +119,36 @@ pub(crate) fn seats(
             None if again => Seat::New,
             None => Seat::Closed,
         };
-        return saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane))).collect();
+        let known = saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane)));
+        return (known.collect(), BTreeMap::new());
     }
-    Search { saved, live, found: BTreeMap::new(), taken: BTreeSet::new(), others }.run()
+    let (found, tried) = (BTreeMap::new(), BTreeMap::new());
+    Search { saved, live, found, tried, taken: BTreeSet::new(), others }.run()
 }
 
 struct Search<'a> {
     saved: &'a SavedServer,
     live: &'a Live,
     found: BTreeMap<String, Seat>,
+    tried: BTreeMap<String, Tried>,
     taken: BTreeSet<String>,
     others: &'a BTreeSet<String>,
 }
 
 impl Search<'_> {
-    fn run(mut self) -> BTreeMap<String, Seat> {
+    fn run(mut self) -> (BTreeMap<String, Seat>, BTreeMap<String, Tried>) {
         let (saved, live) = (self.saved, self.live);
         for pane in saved.tmux.panes() {
             let ours = saved.tmux.mark(&pane.id);
             if let Some(there) = live.marks.get(&ours).or_else(|| self.tagged(pane)) {
                 self.take(pane, &there.clone(), Rung::Identity);
             }
+            self.note(pane, Rung::Identity, None);
         }
         for pane in saved.tmux.panes() {
+            if self.found.contains_key(&pane.id) {
+                continue;
+            }
             let place = saved.tmux.reference(&pane.id);
             let same = live.shot.panes().find(|known| {
                 place.is_some() && live.shot.reference(&known.id) == place && known.cwd == pane.cwd
@@ -132,6 +156,7 @@ impl Search<'_> {
             if let Some(there) = same.filter(|known| self.is_free(&known.id)) {
                 self.take(pane, &there.id, Rung::PaneRef);
             }
+            self.note(pane, Rung::PaneRef, None);
         }
         for agent in &saved.agents {
             let Some(pane) = saved.tmux.panes().find(|pane| pane.id == agent.pane) else { continue };
@@ -141,7 +166,13 @@ impl Search<'_> {
         for pane in rest {
             self.found.entry(pane).or_insert(Seat::New);
         }
-        self.found
+        (self.found, self.tried)
+    }
+
+    /// Writes down how many a step found; where nobody says, whether the pane has its seat now.
+    fn note(&mut self, pane: &PaneShot, rung: Rung, found: Option<usize>) {
+        let found = found.unwrap_or_else(|| usize::from(self.found.contains_key(&pane.id)));
+        self.tried.entry(pane.id.clone()).or_default().add(rung, found);
     }
 
     /// A pane that carries the id of this pane's conversation.
@@ -188,12 +219,16 @@ impl Search<'_> {
                     && sessions_of(saved, &rival.id) == sessions_of(saved, &pane.id)
             })
         });
-        match (free.as_slice(), rivals.count()) {
+        let rivals = rivals.count();
+        self.note(pane, Rung::Cwd, Some(free.len()));
+        match (free.as_slice(), rivals) {
             ([], _) => {}
             ([only], 1) => self.take(pane, &only.id, Rung::Cwd),
             (several, _) => {
-                let titles = several.iter().map(|known| (&known.id, known.title.as_str()));
-                match most_alike(&pane.title, titles) {
+                let alike = several.iter().map(|known| (&known.id, known.title.as_str()));
+                let alike = most_alike(&pane.title, alike);
+                self.note(pane, Rung::Task, Some(usize::from(alike.is_some())));
+                match alike {
                     Some(there) => self.take(pane, there, Rung::Task),
                     None => {
                         let candidates = several.iter().map(|known| known.id.clone()).collect();

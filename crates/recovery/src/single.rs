@@ -114,6 +114,7 @@ pub fn bring_back(
         in_front,
         own_command: false,
         ours: true,
+        asks: None,
         text: None,
     };
     Plan {

@@ -9,8 +9,11 @@ use agents::SessionId;
 use mux::PaneShot;
 use state::record::{Grade, SessionRecord, Status};
 
+use saves::{asks_its_user, words};
+
 use crate::likeness::most_alike;
 use crate::seats::Rung;
+use crate::tried::Tried;
 
 /// Whose pane it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub enum Whose {
         /// By which step.
         rung: Rung,
     },
-    /// One of these; nothing says which.
+    /// One of these, the newest first; nothing says which.
     Choice(Vec<SessionId>),
     /// Nobody's that is known: a fresh start.
     Nobody,
@@ -44,35 +47,56 @@ pub(crate) fn goes_on_as<'a>(
 
 /// Whether a pane ran an agent, by what the save says of its program.
 pub fn ran_agent(pane: &PaneShot) -> bool {
-    let first = pane.start_command.trim_matches('"').split_whitespace().next().unwrap_or_default();
-    let name = |word: &str| Path::new(word).file_name().is_some_and(|name| name == "claude");
-    name(&pane.command) || name(first)
+    is_agent(&pane.command) || is_agent(first_word(pane)) || asks_its_user(&pane.start_command, &pane.command)
 }
 
-/// Finds the conversation of a pane among those that crashed and that no other pane has.
+fn is_agent(word: &str) -> bool {
+    Path::new(word).file_name().is_some_and(|name| name == "claude")
+}
+
+fn first_word(pane: &PaneShot) -> &str {
+    pane.start_command.trim_matches('"').split_whitespace().next().unwrap_or_default()
+}
+
+/// The program that the agent of a pane was, where the save tells it.
+pub(crate) fn agent_word(pane: &PaneShot) -> Option<&str> {
+    if asks_its_user(&pane.start_command, &pane.command) {
+        return words(&pane.start_command).skip_while(|word| *word != "--fresh").nth(1);
+    }
+    Some(first_word(pane)).filter(|word| is_agent(word))
+}
+
+/// Finds the conversation of a pane among those that crashed and that no other pane has, and says what was tried.
 pub fn whose(
     reference: &str,
     pane: &PaneShot,
     records: &BTreeMap<SessionId, SessionRecord>,
     claimed: &BTreeSet<SessionId>,
-) -> Whose {
-    let here: Vec<&SessionRecord> = records
+) -> (Whose, Tried) {
+    let mut here: Vec<&SessionRecord> = records
         .values()
         .filter(|record| record.status == Status::Crashed && !claimed.contains(&record.session_id))
         .filter(|record| record.run().is_none_or(|run| !run.is_passing()))
+        .filter(|record| goes_on_as(&record.session_id, records) == &record.session_id)
         .filter(|record| record.cwd.as_deref() == Some(Path::new(&pane.cwd)))
         .collect();
+    here.sort_by(|a, b| b.last_seen.cmp(&a.last_seen).then_with(|| a.session_id.cmp(&b.session_id)));
+    let mut tried = Tried::default();
+    // The save names none.
+    tried.add(Rung::Identity, 0);
     let found = |record: &SessionRecord, grade, rung| Whose::Found {
         session: record.session_id.clone(),
         grade,
         rung,
     };
     let place = |record: &SessionRecord| record.place.as_ref().map(|place| place.reference.clone());
-    let mut placed = here.iter().filter(|record| place(record).as_deref() == Some(reference));
-    if let (Some(only), None) = (placed.next(), placed.next()) {
-        return found(only, Grade::Likely, Rung::PaneRef);
+    let placed: Vec<_> = here.iter().filter(|record| place(record).as_deref() == Some(reference)).collect();
+    tried.add(Rung::PaneRef, placed.len());
+    if let [only] = placed.as_slice() {
+        return (found(only, Grade::Likely, Rung::PaneRef), tried);
     }
-    match here.as_slice() {
+    tried.add(Rung::Cwd, here.len());
+    let whose = match here.as_slice() {
         [] => Whose::Nobody,
         [only] => found(only, Grade::Guess, Rung::Cwd),
         several => {
@@ -84,12 +108,15 @@ pub fn whose(
                 })
                 .collect();
             let like = told.iter().map(|(record, words)| (*record, words.as_str()));
-            match most_alike(&pane.title, like) {
+            let alike = most_alike(&pane.title, like);
+            tried.add(Rung::Task, usize::from(alike.is_some()));
+            match alike {
                 Some(record) => found(record, Grade::Guess, Rung::Task),
                 None => Whose::Choice(several.iter().map(|record| record.session_id.clone()).collect()),
             }
         }
-    }
+    };
+    (whose, tried)
 }
 
 #[cfg(test)]
@@ -117,7 +144,7 @@ mod tests {
     fn ask(records: &[SessionRecord], title: &str) -> Whose {
         let records = records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
         let pane = PaneShot { cwd: "/a".to_owned(), title: title.to_owned(), ..PaneShot::default() };
-        whose("work:1.0", &pane, &records, &BTreeSet::new())
+        whose("work:1.0", &pane, &records, &BTreeSet::new()).0
     }
 
     fn found(id: &str, grade: Grade, rung: Rung) -> Whose {
@@ -152,6 +179,29 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_comes_first_and_what_goes_on_is_no_choice() {
+        let mut records = ["s1", "s2", "s3", "s4"].map(|id| record(id, "/a", "work:7.0", "notes"));
+        records[1].last_seen = Timestamp::from_second(9).unwrap();
+        records[2].next_id = Some(records[3].session_id.clone());
+        let order = ["s2", "s1", "s4"].map(|id| SessionId::new(id).unwrap()).to_vec();
+        assert_eq!(ask(&records, ""), Whose::Choice(order));
+    }
+
+    #[test]
+    fn what_was_tried_is_told() {
+        let check = |records: &[SessionRecord], title: &str, expect: &str| {
+            let records = records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
+            let pane = PaneShot { cwd: "/a".to_owned(), title: title.to_owned(), ..PaneShot::default() };
+            assert_eq!(whose("work:1.0", &pane, &records, &BTreeSet::new()).1.to_string(), expect);
+        };
+        let two = [record("s1", "/a", "work:7.0", "notes"), record("s2", "/a", "work:8.0", "fix the login")];
+        check(&[], "", "by identity: none; by pane_ref: none; by cwd: none");
+        check(&two, "", "by identity: none; by pane_ref: none; by cwd: 2; by task: none");
+        check(&two, "fix the login", "by identity: none; by pane_ref: none; by cwd: 2; by task: 1");
+        check(&[record("s1", "/a", "work:1.0", "")], "", "by identity: none; by pane_ref: 1");
+    }
+
+    #[test]
     fn what_its_user_ended_is_no_choice() {
         let mut ended = record("s1", "/a", "work:1.0", "notes");
         ended.status = Status::EndedCleanly;
@@ -168,6 +218,9 @@ mod tests {
         assert!(ran_agent(&pane("claude", "")));
         assert!(ran_agent(&pane("node", "/usr/bin/claude --resume x")));
         assert!(!ran_agent(&pane("bash", "")) && !ran_agent(&pane("vim", "vim claude")));
+        let asks = "/x/rekindle pane wait --fresh claude --folder /a --more 0 --";
+        assert!(ran_agent(&pane("rekindle", asks)), "nobody has answered yet");
+        assert!(!ran_agent(&pane("bash", asks)), "its user wanted a shell");
     }
 
     #[test]

@@ -148,9 +148,9 @@ pub(crate) fn act(
         keep_copies(context)?;
     }
     let Acted { panes, started } = actor.act(plan);
-    if let Some((mut earlier, server)) = waited {
+    if let Some(waited) = waited {
         follow(context, plan, &panes)?;
-        return complete(context, &mut earlier, server, panes, started);
+        return complete(context, waited, panes, started);
     }
     record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
         mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
@@ -158,8 +158,7 @@ pub(crate) fn act(
     });
     record.store(state)?;
     follow(context, plan, &panes)?;
-    let starts =
-        |step: &&PaneStep| step.session.is_some() && step.concerns() && step.decision.act != Act::Shell;
+    let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
     let total = plan.panes().filter(starts).count();
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let done = Done { restore_id, panes, restored, total, started };

@@ -22,7 +22,7 @@ pub use compare::{Change, compare};
 pub use drift::{Drift, drift};
 pub use follow::{Followed, Memory};
 pub use guard::{Unanswered, objection};
-pub use own_command::{becomes_shell, is_restored_shell, runs_ours, words};
+pub use own_command::{asks_its_user, becomes_shell, is_restored_shell, runs_ours, words};
 pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
 pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Texts, Turn, Wish};

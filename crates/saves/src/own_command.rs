@@ -22,6 +22,14 @@ pub fn becomes_shell(command: &str, in_front: &str) -> bool {
     !in_front.is_empty() && called(command, "shell").is_some_and(name)
 }
 
+/// Whether such a pane shows the question which conversation was its own, by the name of the program in front: its user has
+/// neither answered nor asked for a shell.
+pub fn asks_its_user(command: &str, in_front: &str) -> bool {
+    let name = |word: &str| word.rsplit('/').next() == Some(in_front);
+    let asks = called(command, "wait").is_some_and(name);
+    !in_front.is_empty() && asks && words(command).any(|word| word == "--fresh")
+}
+
 /// The end of this program's path, where a pane was started with `pane` and this verb of it.
 fn called<'a>(command: &'a str, verb: &str) -> Option<&'a str> {
     let mut before = None;
@@ -47,6 +55,9 @@ mod tests {
         let shell = "\"/x y/rekindle\" pane shell --state \"/a b\" --save s --server 0 --pane %4";
         assert!(is_restored_shell(shell) && !runs_ours(shell, "run"));
         assert!(!is_restored_shell("vim pane") && !is_restored_shell("rekindle pane wait --why shell"));
+        let asks = "/x/rekindle pane wait --fresh claude --folder /a --more 0 -- s1 s2";
+        assert!(asks_its_user(asks, "rekindle") && !asks_its_user(asks, "bash") && !asks_its_user(asks, ""));
+        assert!(!asks_its_user("/x/rekindle pane wait --why x -- s1", "rekindle"), "that one is known");
         assert!(
             becomes_shell(shell, "rekindle") && !becomes_shell(shell, "vim") && !becomes_shell(shell, "")
         );

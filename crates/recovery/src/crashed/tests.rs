@@ -120,6 +120,7 @@ fn with(mut before: Plan, record: &SessionRecord, destination: &Destination) -> 
         own_command: false,
         ours: true,
         in_front: None,
+        asks: None,
         text: None,
     };
     let server = ServerPlan { socket: SOCKET.into(), sessions, fills: Vec::new(), panes: vec![step] };

@@ -7,10 +7,11 @@ use mux::PaneShot;
 use saves::{Agent, SavedServer};
 use state::record::Grade;
 
-use super::{PaneStep, SavedText, Wanted, Weighed};
+use super::{Asks, PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
 use crate::seats::{Live, Occupant, Rung, Seat};
+use crate::tried::Tried;
 use crate::whose::{Whose, goes_on_as, ran_agent, whose};
 
 /// What is needed to decide.
@@ -31,8 +32,8 @@ fn decision(act: Act, reason: impl Into<String>) -> Decision {
 }
 
 impl Judge<'_> {
-    /// Decides about one pane.
-    pub(super) fn step(&self, pane: &PaneShot, seat: Seat) -> PaneStep {
+    /// Decides about one pane, which was looked for in these steps.
+    pub(super) fn step(&self, pane: &PaneShot, seat: Seat, tried: Option<&Tried>) -> PaneStep {
         let shot = &self.saved.tmux;
         let mark = shot.mark(&pane.id);
         let reference = shot.reference(&pane.id).map(|reference| reference.to_string()).unwrap_or_default();
@@ -48,8 +49,12 @@ impl Judge<'_> {
             evidence: Vec::new(),
             recipe: None,
             own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
+            asks: None,
             text: self.text(pane),
         };
+        if let Some(tried) = tried.filter(|tried| tried.had_to_look()) {
+            step.evidence.push(Weighed { rung: None, says: format!("its pane {tried}") });
+        }
         if let Seat::There { pane, rung } = &step.seat {
             let says = format!("{pane} is this pane: {}", words(*rung));
             step.evidence.push(Weighed { rung: Some(*rung), says });
@@ -93,7 +98,16 @@ impl Judge<'_> {
         if !ran_agent(pane) {
             return None;
         }
-        match whose(&step.reference, pane, &self.ground.settled.records, self.claimed) {
+        let (whose, tried) = whose(&step.reference, pane, &self.ground.settled.records, self.claimed);
+        step.evidence.push(Weighed { rung: None, says: format!("its conversation {tried}") });
+        let taken = matches!(self.occupant(&step.seat), Some(Occupant::Agent { empty: false, .. }));
+        match whose {
+            // Its user has chosen, or begun anew.
+            Whose::Choice(_) | Whose::Nobody | Whose::Found { grade: Grade::Guess, .. } if taken => {
+                step.decision =
+                    decision(Act::Nothing, "an agent is in it, and nothing says that it was another");
+                None
+            }
             Whose::Found { session, grade, rung } => {
                 let says = format!("{} was here: {}", session.short(), words(rung));
                 step.evidence.push(Weighed { rung: Some(rung), says });
@@ -103,17 +117,30 @@ impl Judge<'_> {
                 Some(Agent { pane, session_id: session, grade, argv_known: false, cwd, config_dir: None })
             }
             Whose::Choice(sessions) => {
-                let ids: Vec<&str> = sessions.iter().map(SessionId::short).collect();
-                let reason = format!("an agent ran here; its conversation may be {}", ids.join(" or "));
-                step.decision = decision(Act::Offer, reason);
+                self.ask(Asks::of(pane, sessions, self.imported), step);
                 None
             }
             Whose::Nobody => {
-                step.decision =
-                    decision(Act::Shell, "an agent ran here, and no conversation is known to be its own");
+                self.ask(Asks::of(pane, Vec::new(), self.imported), step);
                 None
             }
         }
+    }
+
+    /// Lets a pane that is made ask its user. In one that is there already nothing is shown.
+    fn ask(&self, asks: Asks, step: &mut PaneStep) {
+        let reason = asks.reason();
+        let shown = step.seat == Seat::New || self.occupant(&step.seat) == Some(&Occupant::Waiting);
+        step.decision = match (shown, asks.candidates.first()) {
+            (true, Some(_)) => decision(Act::Offer, format!("{reason}: its pane asks which")),
+            (true, None) => decision(Act::Offer, format!("{reason}: its pane offers a fresh one")),
+            (false, Some(newest)) => {
+                let how = format!("rekindle recover {} brings that one back", newest.short());
+                decision(Act::Offer, format!("{reason}: {how}"))
+            }
+            (false, None) => decision(Act::Nothing, reason),
+        };
+        step.asks = Some(asks).filter(|_| shown);
     }
 
     fn judge(&self, agent: &Agent, step: &mut PaneStep) {
@@ -147,8 +174,9 @@ impl Judge<'_> {
                 decision(Act::Refuse, format!("its pane runs {name}, which is not ended for it"))
             }
             (Seat::Choice { candidates }, _) => {
-                let reason = format!("it may have been in {}: nothing says which", candidates.join(" or "));
-                decision(Act::Offer, reason)
+                let how = format!("rekindle recover {} opens a window for it", session.short());
+                let panes = candidates.join(" or ");
+                decision(Act::Offer, format!("it may have been in {panes}: nothing says which; {how}"))
             }
             (_, Some(Occupant::Shell)) if same_life && self.wanted.automatic && !step.ours => decision(
                 Act::Nothing,
@@ -165,5 +193,6 @@ fn words(rung: Rung) -> &'static str {
         Rung::PaneRef => "same session, window and number, same directory",
         Rung::Cwd => "the only one in its directory",
         Rung::Task => "of several in its directory the one with this title",
+        Rung::Choice => "its user chose it",
     }
 }

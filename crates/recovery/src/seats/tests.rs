@@ -70,6 +70,16 @@ fn live(panes: &[(&str, &str, &str)]) -> Live {
     Live { shot: shot(2, panes), marks: BTreeMap::new(), occupants }
 }
 
+/// The seats alone.
+fn seats(
+    saved: &SavedServer,
+    live: Option<&Live>,
+    again: bool,
+    others: &BTreeSet<String>,
+) -> BTreeMap<String, Seat> {
+    super::seats(saved, live, again, others).0
+}
+
 fn there(pane: &str, rung: Rung) -> Seat {
     Seat::There { pane: pane.to_owned(), rung }
 }
@@ -174,4 +184,22 @@ fn what_another_life_has_found_is_not_given_away_again() {
     assert_eq!(seats(&old, Some(&now), false, &others)["%0"], Seat::New);
     now.marks.insert(old.tmux.mark("%0"), "%5".to_owned());
     assert_eq!(seats(&old, Some(&now), false, &others)["%0"], there("%5", Rung::Identity));
+}
+
+#[test]
+fn what_was_tried_for_each_pane_is_told() {
+    let old = saved(&[("%0", "/a", ""), ("%1", "/b", "t")], &[("%1", "s1")]);
+    let check = |now: &Live, expect: &str| {
+        let (_, tried) = super::seats(&old, Some(now), false, &BTreeSet::new());
+        assert_eq!(tried["%1"].to_string(), expect);
+    };
+    let marked = Live {
+        marks: [(old.tmux.mark("%1"), "%5".to_owned())].into(),
+        ..live(&[("%5", "/c", ""), ("%6", "/c", "")])
+    };
+    check(&marked, "by identity: 1");
+    check(&live(&[("%5", "/a", ""), ("%6", "/b", "")]), "by identity: none; by pane_ref: 1");
+    check(&live(&[("%5", "/b", "")]), "by identity: none; by pane_ref: none; by cwd: 1");
+    let two = [("%5", "/b", ""), ("%6", "/c", ""), ("%7", "/b", "")];
+    check(&live(&two), "by identity: none; by pane_ref: none; by cwd: 2; by task: none");
 }

@@ -1,8 +1,10 @@
 //! What runs in restored panes: an agent with a shell behind it, a page that says what the pane waits for, or a shell that
 //! begins with what it showed.
 
+mod ask;
 pub(crate) mod found;
 mod page;
+mod question;
 pub(crate) mod rest;
 pub(crate) mod run;
 pub(crate) mod shell;

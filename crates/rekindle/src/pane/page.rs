@@ -8,7 +8,7 @@ use super::found::Found;
 use crate::output::wrap;
 
 /// Fits a terminal of 80 columns, between margins.
-const WIDTH: usize = 74;
+pub(super) const WIDTH: usize = 74;
 
 /// What its user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,8 @@ impl Page<'_> {
         if let Some(who) = self.asked() {
             say(&format!("end {} and resume it here?", who.whom()));
         }
-        lines.extend(keys_in_lines(&self.keys()));
+        let keys: Vec<(&str, &str)> = self.keys().into_iter().map(|(key, what, _)| (key, what)).collect();
+        lines.extend(keys_in_lines(&keys));
         lines
     }
 
@@ -140,9 +141,9 @@ fn way(who: &LiveOwner) -> String {
 }
 
 /// Keys side by side, as many as fit.
-fn keys_in_lines(keys: &[(&str, &str, Wish)]) -> Vec<String> {
+pub(super) fn keys_in_lines(keys: &[(&str, &str)]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for (key, what, _) in keys {
+    for (key, what) in keys {
         let entry = format!("{key}  {what}");
         match lines.last_mut() {
             Some(line) if line.chars().count() + 3 + entry.chars().count() <= WIDTH + 2 => {

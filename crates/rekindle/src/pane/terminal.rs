@@ -1,6 +1,6 @@
 //! The terminal of a pane: whose turn it is, and how it was before.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use rustix::process::Pid;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetpgrp};
@@ -37,6 +37,25 @@ impl Terminal {
     pub(super) fn calm(&self) {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(SANE.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Waits for keys that mean something; nothing where the terminal is gone.
+    pub(super) fn key<T>(&self, understand: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        self.raw();
+        let meant = loop {
+            let mut keys = [0; 64];
+            let read = match std::io::stdin().lock().read(&mut keys) {
+                Ok(0) => break None,
+                Ok(read) => keys.get(..read).unwrap_or_default(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break None,
+            };
+            if let Some(meant) = understand(read) {
+                break Some(meant);
+            }
+        };
+        self.take_back();
+        meant
     }
 
     /// Reads keys one by one, without showing them.

@@ -1,7 +1,8 @@
 //! `rekindle pane wait`: a page that says which conversation a pane waits for, and starts it when its user is there.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use agents::SessionId;
@@ -10,6 +11,7 @@ use recovery::{LiveOwner, Taking};
 use state::journal::{Entry, Journal};
 use state::record::{self, SessionRecord};
 
+use super::ask::Asking;
 use super::found::{Found, Here};
 use super::page::{Page, Wish};
 use super::terminal::Terminal;
@@ -29,9 +31,18 @@ pub(crate) struct Args {
     /// A restore starts it when its turn comes
     #[arg(long, conflicts_with = "on_focus")]
     in_turn: bool,
-    /// The conversation
+    /// Nothing says which conversation was here: ask, or start a fresh agent of this program
+    #[arg(long, value_name = "PROGRAM", requires = "folder", conflicts_with_all = ["on_focus", "in_turn"])]
+    fresh: Option<String>,
+    /// The directory of a fresh agent
+    #[arg(long, value_name = "FOLDER", requires = "fresh")]
+    folder: Option<PathBuf>,
+    /// How many older conversations there are to choose from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    more: usize,
+    /// The conversation, or those that it may be
     #[arg(value_name = "SESSION", last = true)]
-    session: SessionId,
+    sessions: Vec<SessionId>,
 }
 
 /// Reports of focus; a terminal that has none sends none.
@@ -42,18 +53,29 @@ pub(super) const FOCUS_IN: &[u8] = b"\x1b[I";
 /// A pane that waits: for which conversation, and what is known of it.
 struct Waiting<'a> {
     args: &'a Args,
+    session: &'a SessionId,
     context: Option<Context>,
     record: Option<SessionRecord>,
     terminal: Terminal,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let context = Context::load().ok();
-    let record = context.as_ref().and_then(|context| {
-        let key = context.settler().ok()?.key;
-        Some(record::load(&context.clinic.state, Some(&key), &args.session).ok()??.record)
-    });
-    Waiting { args, context, record, terminal: Terminal::found() }.run()
+    let (context, terminal) = (Context::load().ok(), Terminal::found());
+    if let (Some(program), Some(folder)) = (&args.fresh, &args.folder) {
+        let (sessions, more) = (&args.sessions, args.more);
+        return Asking { context, terminal, program, folder, sessions, more }.run();
+    }
+    let [session] = args.sessions.as_slice() else {
+        return Err(Failure::new(Exit::Usage, "a pane waits for one conversation"));
+    };
+    let record = remembered(context.as_ref(), session);
+    Waiting { args, session, context, record, terminal }.run()
+}
+
+/// What is known of a conversation.
+pub(super) fn remembered(context: Option<&Context>, session: &SessionId) -> Option<SessionRecord> {
+    let key = context?.settler().ok()?.key;
+    Some(record::load(&context?.clinic.state, Some(&key), session).ok()??.record)
 }
 
 impl Waiting<'_> {
@@ -86,7 +108,7 @@ impl Waiting<'_> {
                         continue;
                     }
                     // Whoever succeeds takes this pane, and this program with it.
-                    why = run_beside(&["start"], &self.args.session);
+                    why = run_beside(&["start"], self.session);
                     (on_focus, waits) = (false, false);
                 }
                 Wish::GoThere | Wish::Take | Wish::Yes => {
@@ -105,7 +127,7 @@ impl Waiting<'_> {
     }
 
     fn look(&self) -> Found {
-        let look = |context| Found::look(context, self.record.as_ref(), &self.args.session);
+        let look = |context| Found::look(context, self.record.as_ref(), self.session);
         self.context.as_ref().map_or(Found::Unclear, look)
     }
 
@@ -139,7 +161,7 @@ impl Waiting<'_> {
         }
         let Found::Somebody { who: brought, .. } = self.look() else { return String::new() };
         let entry = Entry::new(Timestamp::now(), "taken_over")
-            .with("session", self.args.session.as_str())
+            .with("session", self.session.as_str())
             .with("from", who.whom())
             .with("how", "exchanged");
         let to = match &brought.at {
@@ -159,13 +181,13 @@ impl Waiting<'_> {
             write!(out, "\r\n  process {} is asked to end …\r\n", who.process.pid).and_then(|()| out.flush());
         drop(out);
         let (pid, start) = (who.process.pid.to_string(), who.process.start.to_string());
-        run_beside(&["take", "--process", &pid, "--started", &start], &self.args.session)
+        run_beside(&["take", "--process", &pid, "--started", &start], self.session)
     }
 
     fn show(&self, page: &Page<'_>) -> Result<(), Failure> {
-        let (args, record) = (self.args, self.record.as_ref());
+        let record = self.record.as_ref();
         let name = record.and_then(|record| record.name.as_deref()).unwrap_or("a conversation");
-        let mut lines = vec![String::new(), format!("  {}  {}", one_line(name, 60), args.session.short())];
+        let mut lines = vec![String::new(), format!("  {}  {}", one_line(name, 60), self.session.short())];
         if let Some(record) = record {
             lines.extend(record.task.iter().map(|task| format!("  {}", one_line(task, 74))));
             let seen = record.last_seen.to_zoned(crate::zone::local()).strftime("%Y-%m-%d %H:%M");
@@ -190,20 +212,7 @@ impl Waiting<'_> {
 
     /// Waits for a key, or for the pane to be looked at.
     fn wish(&self, page: &Page<'_>) -> Wish {
-        self.terminal.raw();
-        let wish = loop {
-            let mut keys = [0; 64];
-            let read = match std::io::stdin().lock().read(&mut keys) {
-                Ok(0) => break Wish::Gone,
-                Ok(read) => keys.get(..read).unwrap_or_default(),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => break Wish::Gone,
-            };
-            if let Some(wish) = page.understand(read) {
-                break wish;
-            }
-        };
-        self.terminal.take_back();
+        let wish = self.terminal.key(|typed| page.understand(typed)).unwrap_or(Wish::Gone);
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(FOCUS_OFF.as_bytes()).and_then(|()| out.flush());
         wish
@@ -219,7 +228,7 @@ fn looked_at_no_more() {
 
 /// Brings the conversation back into this pane, by a process that outlives the end of this one. What it says is why it
 /// did not.
-fn run_beside(words: &[&str], session: &SessionId) -> String {
+pub(super) fn run_beside(words: &[&str], session: &SessionId) -> String {
     let Ok(program) = std::env::current_exe() else { return "this program cannot be found".to_owned() };
     let mut command = Command::new(program);
     command.arg("pane").args(words).args(["--", session.as_str()]);

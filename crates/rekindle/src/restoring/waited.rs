@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use agents::SessionId;
 use jiff::Timestamp;
-use recovery::{DecisionRecord, Outcome, PaneDecision, Plan, Restored, Seat};
+use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
 use serde_json::{Value, json};
 use state::durable;
 use state::journal::Journal;
@@ -15,35 +16,42 @@ use crate::exit::Failure;
 /// What asks for a conversation from the pane that waits for it.
 pub(crate) const FROM_ITS_PANE: &str = "pane";
 
-/// The restore that left a conversation waiting in this pane, with its server: what comes of it now belongs to that restore.
-pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<(DecisionRecord, (u32, i64))> {
+/// A restore that left a conversation waiting in a pane.
+pub(super) struct Waited {
+    restore: DecisionRecord,
+    server: (u32, i64),
+    pane: String,
+    session: SessionId,
+}
+
+/// The restore that left a conversation waiting in this pane: what comes of it now belongs to that restore.
+pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<Waited> {
     let step = plan.panes().next()?;
     let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session) else { return None };
     let socket = &plan.servers.first()?.socket;
     let mux::Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return None };
     let server = (server.id.pid, server.id.started);
     let mut records = recovery::decisions(&context.clinic.state);
-    let record =
-        records.find_map(|mut record| record.waiting(server, pane, session).is_some().then_some(record));
-    Some((record?, server))
+    let restore =
+        records.find_map(|mut record| record.waiting(server, pane, session).is_some().then_some(record))?;
+    Some(Waited { restore, server, pane: pane.clone(), session: session.clone() })
 }
 
 /// Adds to an earlier restore what has come of a pane that waited.
 pub(super) fn complete(
     context: &Context,
-    earlier: &mut DecisionRecord,
-    server: (u32, i64),
+    waited: Waited,
     panes: Vec<Restored>,
     started: Option<Instant>,
 ) -> Result<Done, Failure> {
     let state = &context.clinic.state;
+    let Waited { restore: mut earlier, server, pane, session } = waited;
     let restore_id = earlier.restore_id.clone();
-    for one in &panes {
-        // By the pane: a fresh agent is in another conversation.
-        let same = |known: &&mut PaneDecision| known.server == Some(server) && known.id == one.id;
-        if let Some(known) = earlier.panes.iter_mut().filter(|_| one.id.is_some()).find(same) {
-            known.note(one);
-        }
+    // One that begins anew is in another conversation by now.
+    let one = panes.iter().find(|one| one.id.as_ref() == Some(&pane));
+    if let Some((known, one)) = earlier.waiting(server, &pane, &session).zip(one) {
+        known.note_choice(&session);
+        known.note(one);
     }
     earlier.store(state)?;
     let (now, journal) = (Timestamp::now(), Journal::at(state.journal()));

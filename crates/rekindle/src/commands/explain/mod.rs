@@ -109,8 +109,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn decided(context: &Context, agent: &AgentView) -> Option<(DecisionRecord, PaneDecision)> {
     let session = &agent.session.as_ref()?.value;
     recovery::decisions(&context.clinic.state).find_map(|record| {
-        let about = |pane: &&PaneDecision| [&pane.session_id, &pane.now_in].contains(&&Some(session.clone()));
-        let pane = record.panes.iter().find(about).cloned()?;
+        // Of several that it may be, the one that it is.
+        let is_its =
+            |pane: &&PaneDecision| [&pane.session_id, &pane.now_in].contains(&&Some(session.clone()));
+        let about = |pane: &&PaneDecision| pane.is_about(session);
+        let mut panes = record.panes.iter();
+        let pane = panes.clone().find(is_its).or_else(|| panes.find(about)).cloned()?;
         Some((record, pane))
     })
 }
