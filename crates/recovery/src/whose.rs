@@ -7,9 +7,8 @@ use std::path::Path;
 
 use agents::SessionId;
 use mux::PaneShot;
-use state::record::{Grade, SessionRecord, Status};
-
 use saves::{asks_its_user, words};
+use state::record::{Grade, SessionRecord, Status};
 
 use crate::likeness::most_alike;
 use crate::seats::Rung;
@@ -60,10 +59,11 @@ fn first_word(pane: &PaneShot) -> &str {
 
 /// The program that the agent of a pane was, where the save tells it.
 pub(crate) fn agent_word(pane: &PaneShot) -> Option<&str> {
-    if asks_its_user(&pane.start_command, &pane.command) {
-        return words(&pane.start_command).skip_while(|word| *word != "--fresh").nth(1);
-    }
-    Some(first_word(pane)).filter(|word| is_agent(word))
+    let word = match asks_its_user(&pane.start_command, &pane.command) {
+        true => words(&pane.start_command).skip_while(|word| *word != "--fresh").nth(1)?,
+        false => first_word(pane),
+    };
+    Some(word).filter(|word| is_agent(word))
 }
 
 /// Finds the conversation of a pane among those that crashed and that no other pane has, and says what was tried.
