@@ -184,6 +184,12 @@ impl Judge<'_> {
             ),
             _ => decide(&facts, &self.wanted),
         };
+        // Nothing is shown in a pane that is there already: the report says what to do.
+        let shown = !matches!(self.occupant(&step.seat), Some(Occupant::Shell));
+        if step.decision.act == Act::Offer && !shown {
+            let how = format!("rekindle recover {} brings it back", session.short());
+            step.decision.reason = format!("{}; {how}", step.decision.reason);
+        }
     }
 }
 
