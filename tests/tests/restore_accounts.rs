@@ -6,7 +6,7 @@ use std::fs;
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::run;
+use lab::process::{run, wait_until};
 use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
@@ -53,6 +53,10 @@ fn each_agent_keeps_its_account_and_its_settings() {
     assert!(of(&one)["reason"].as_str().unwrap().contains("CLAUDE_CONFIG_DIR is set"), "{plan}");
     assert_eq!(of(&two)["act"], "resume", "{plan}");
 
+    // Map and registry are derived: without them nothing is missing, and they come back.
+    let instances = lab.home.state().join("instances");
+    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&instances).is_ok() || !instances.exists()));
+
     // The server that they come back on belongs to the other account.
     let mut server = lab.home.tmux().command();
     server.env_clear().envs(lab.env()).env("CLAUDE_CONFIG_DIR", account).env("ANTHROPIC_MODEL", "claude-x");
@@ -66,6 +70,7 @@ fn each_agent_keeps_its_account_and_its_settings() {
     assert_eq!((first.get(config), first.get(model), first.get(most)), (None, None, None));
     let is = |name: &str, value: &str| second.get(name).map(String::as_str) == Some(value);
     assert!(is(config, account) && is(model, "claude-opus-4-1") && is(most, "9000"), "{second:?}");
+    assert!(instances.join("pane-session-map.json").is_file());
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
     assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
 }
