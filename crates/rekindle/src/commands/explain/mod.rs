@@ -147,8 +147,9 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
     let Decision { act, reason } = decide(&known.facts, &wanted);
     let (word, does) = match act {
         Act::Resume | Act::Begin => return (outlook.word(), outlook.sentence()),
-        Act::RepairResume | Act::VaultResume => (outlook.word(), "resume it by itself"),
-        Act::Fresh => ("fresh", "begin anew and tell the agent what is known"),
+        Act::RepairResume => ("repaired_resumed", "mend its transcript and resume it by itself"),
+        Act::VaultResume => ("vault_resumed", "put its transcript back and resume it by itself"),
+        Act::Fresh => ("fresh_with_context", "begin anew and tell the agent what is known"),
         Act::Offer => ("offered", "offer it to you"),
         Act::Refuse => ("refused", "refuse it"),
         Act::Shell | Act::Nothing => ("not_restored", "leave it alone"),
