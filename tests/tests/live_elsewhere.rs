@@ -213,11 +213,29 @@ fn on_another_server_it_is_ended_only_when_asked_twice_and_never_at_work() {
     lab.settle_until(session, "idle again", |record| record["activity"]["state"] == "idle").unwrap();
     let refused = take(&agent.to_string(), "1");
     assert!(refused.code() == Some(3) && runs(agent), "another process by now: {}", refused.words());
+    // Nothing but that agent remembers any more: it is not ended for a fresh one.
+    let transcript = lab.record(session).unwrap()["transcriptPath"].as_str().unwrap().to_owned();
+    let (aside, vault) = (lab.home.root().join("aside"), lab.home.state().join("vault"));
+    fs::rename(&transcript, &aside).unwrap();
+    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    let refused = take(&agent.to_string(), &started);
+    assert!(
+        refused.code() == Some(3) && refused.stderr.contains("stays: its transcript is gone"),
+        "{}",
+        refused.words()
+    );
+    assert!(runs(agent));
+    fs::rename(&aside, &transcript).unwrap();
 
     // What stands on the screen alone is kept.
     assert!(other.tmux(&["send-keys", "-t", "%0", "-l", "--", "never sent"]).success());
     assert!(wait_until(PATIENCE, || typed().contains("never sent")), "{}", typed());
     press(&lab, pane, "Enter");
+    shows(&lab, pane, "t end it there and resume it here");
+    assert!(runs(agent), "keys that were not on the page meant nothing");
+    press(&lab, pane, "t");
+    shows(&lab, pane, "resume it here?");
+    press(&lab, pane, "x");
     shows(&lab, pane, "t end it there and resume it here");
     press(&lab, pane, "t");
     shows(&lab, pane, "resume it here?");

@@ -50,7 +50,7 @@ fn each_agent_keeps_its_account_and_its_settings() {
         plan["panes"].as_array().unwrap().iter().find(|pane| pane["sessionId"] == session).unwrap().clone()
     };
     assert_eq!(of(&one)["act"], "refuse", "{plan}");
-    assert!(of(&one)["reason"].as_str().unwrap().contains("CLAUDE_CONFIG_DIR is set"), "{plan}");
+    assert!(of(&one)["reason"].as_str().unwrap().contains("CLAUDE_CONFIG_DIR names another"), "{plan}");
     assert_eq!(of(&two)["act"], "resume", "{plan}");
 
     // Map and registry are derived: without them nothing is missing, and they come back.

@@ -230,11 +230,10 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
     for (nth, pane) in window.panes.iter().enumerate() {
         if nth > 0 {
             // Each new pane is the current one, so the next stands behind it; evened out, there is room for all.
-            let (set, words) = program(pane);
-            line(out, &format!("split-window -t {target} -c {}{set}{words}", text(&pane.cwd)));
-            line(out, &format!("select-layout -t {target} even-vertical"));
+            split(out, &format!("-t {target}"), target, pane);
+            continue;
         }
-        label(out, target, pane);
+        labels(target, pane).iter().for_each(|label| line(out, label));
     }
     line(out, &format!("resize-window -t {target} -x {} -y {}", window.width, window.height));
     // From now on the window follows its clients again.
@@ -252,17 +251,25 @@ fn window_commands(out: &mut String, target: &str, window: &WindowPlan, base: Ba
     }
 }
 
-/// Gives the current pane of a window what it is known by.
-pub(crate) fn label(out: &mut String, target: &str, pane: &PanePlan) {
-    line(out, &format!("set-option -p -t {target} {MARK} {}", quote(&pane.mark)));
-    if let Some(tag) = &pane.tag {
-        line(out, &format!("set-option -p -t {target} {TAG} {}", quote(tag)));
-    }
+/// Splits a window at a place, and labels the new pane, which is the current one then. In one line: where a split fails tmux
+/// passes over the rest of its line and goes on with the next (measured on 3.3a), and the label would go to somebody's pane.
+pub(crate) fn split(out: &mut String, place: &str, target: &str, pane: &PanePlan) {
+    let (set, words) = program(pane);
+    let mut commands = vec![format!("split-window {place} -c {}{set}{words}", text(&pane.cwd))];
+    commands.extend(labels(target, pane));
+    commands.push(format!("select-layout -t {target} even-vertical"));
+    line(out, &commands.join(" ; "));
+}
+
+/// The commands that give the current pane of a window what it is known by.
+fn labels(target: &str, pane: &PanePlan) -> Vec<String> {
+    let mut labels = vec![format!("set-option -p -t {target} {MARK} {}", quote(&pane.mark))];
+    labels.extend(pane.tag.iter().map(|tag| format!("set-option -p -t {target} {TAG} {}", quote(tag))));
     // A save may come from elsewhere: only what is a name is one.
-    for (name, value) in pane.options.iter().filter(|(name, _)| is_name(name)) {
-        line(out, &format!("set-option -p -t {target} {name} {}", quote(value)));
-    }
-    line(out, &format!("select-pane -t {target} -T {}", text(&pane.title)));
+    let own = pane.options.iter().filter(|(name, _)| is_name(name));
+    labels.extend(own.map(|(name, value)| format!("set-option -p -t {target} {name} {}", quote(value))));
+    labels.push(format!("select-pane -t {target} -T {}", text(&pane.title)));
+    labels
 }
 
 /// What is said of a pane's program where the pane is made: its variables, and at the end its words.

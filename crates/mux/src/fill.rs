@@ -2,8 +2,8 @@
 //!
 //! Pure: text comes out.
 
-use crate::build::{PanePlan, ROOMY, label, line, program};
-use crate::quoting::{quote, text};
+use crate::build::{PanePlan, ROOMY, line, split};
+use crate::quoting::quote;
 
 /// A window that is there, and all panes that it will have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,11 +67,8 @@ fn window(out: &mut String, plan: &FillPlan) {
         match pane {
             Filled::There(id) => before = Some(quote(id)),
             Filled::New(pane) => {
-                let (set, words) = program(pane);
                 let place = before.map_or_else(|| format!("-b -t {first}"), |before| format!("-t {before}"));
-                line(out, &format!("split-window {place} -c {}{set}{words}", text(&pane.cwd)));
-                line(out, &format!("select-layout -t {target} even-vertical"));
-                label(out, &target, pane);
+                split(out, &place, &target, pane);
                 // It is the current one now.
                 before = Some(target.clone());
             }
@@ -119,6 +116,11 @@ mod tests {
         };
         let made = fill(&[plan]);
         let splits: Vec<&str> = made.lines().filter(|line| line.starts_with("split")).collect();
+        assert!(
+            splits.iter().all(|line| line.contains(" ; set-option -p -t '@3' @rekindle_pane '")),
+            "{made}"
+        );
+        let splits: Vec<&str> = splits.iter().filter_map(|line| line.split(" ; ").next()).collect();
         let expect = ["-b -t '%4'", "-t '@3'", "-t '%5'"].map(|at| format!("split-window {at} -c '/##(x)'"));
         assert_eq!(splits, expect);
         assert!(made.ends_with("select-layout -t '@3' 'b25d,80x24,0,0,0'\nselect-pane -t '%4'\n"), "{made}");

@@ -168,6 +168,13 @@ impl Actor<'_> {
                 continue;
             }
             let mut restored = Restored::without_agent(step);
+            if step.decision.act.starts()
+                && pane.as_deref().is_some_and(|pane| self.is_used(socket, step, pane))
+            {
+                let why = "its pane has got another program by now, which is not ended for it";
+                done.push(Restored { id: pane, ..Restored::of(step, Outcome::Refused, why) });
+                continue;
+            }
             if step.decision.act.starts() {
                 restored.reason = format!("it waits in its pane: {}", step.decision.reason);
                 self.show_in(socket, step, pane.as_deref(), &step.decision.reason, Turn::OnFocus);
@@ -321,7 +328,8 @@ impl Actor<'_> {
                         match self.next(one.fails(ended, &said), fallback) {
                             Next::Start(attempt) => waiting.push_back((attempt, Some(pane))),
                             Next::GivenUp(restored) => {
-                                let restored = Restored { id: Some(pane), ..restored };
+                                let reason = one.with_what_is_missing(restored.reason.clone());
+                                let restored = Restored { id: Some(pane), reason, ..restored };
                                 self.wait_where_it_failed(socket, one.step(), &restored);
                                 done.push(restored);
                             }

@@ -260,7 +260,7 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
     }
     if let Some(account) = &remembered.out_of_sight {
         let why = format!(
-            "its account is in {}, which is not looked at while CLAUDE_CONFIG_DIR is set",
+            "its account is in {}, which is not there, or not looked at since CLAUDE_CONFIG_DIR names another",
             account.display()
         );
         return Some(decision(Act::Refuse, why));

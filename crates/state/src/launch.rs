@@ -3,8 +3,10 @@
 //! The nonce is in the agent's environment, so its children have it too. What is said here is therefore said to one
 //! conversation only, and only once.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
@@ -25,6 +27,30 @@ pub enum Ended {
     Signal(i32),
     /// It could not be started at all.
     NotStarted,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Code(code) => write!(f, "code {code}"),
+            Ended::Signal(signal) => write!(f, "signal {signal}"),
+            Ended::NotStarted => f.write_str("not started"),
+        }
+    }
+}
+
+impl FromStr for Ended {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Ended, Self::Err> {
+        let number = |text: &str| text.parse().map_err(|_| "no number");
+        match text.split_once(' ') {
+            Some(("code", code)) => Ok(Ended::Code(number(code)?)),
+            Some(("signal", signal)) => Ok(Ended::Signal(number(signal)?)),
+            Some(("not", "started")) => Ok(Ended::NotStarted),
+            _ => Err("no end of an agent"),
+        }
+    }
 }
 
 impl Launch {
@@ -63,27 +89,22 @@ impl Launch {
 
     /// Notes how the agent ended, where somebody still waits for it; whether somebody does.
     pub fn note_end(&self, how: Ended) -> bool {
-        let awaited = self.0.is_dir();
+        let awaited = self.is_awaited();
         if awaited {
-            let text = match how {
-                Ended::Code(code) => format!("code {code}"),
-                Ended::Signal(signal) => format!("signal {signal}"),
-                Ended::NotStarted => "not started".to_owned(),
-            };
             // Whoever waits has a deadline of its own.
-            let _ = durable::replace_unsynced(&self.0.join("ended"), text.as_bytes());
+            let _ = durable::replace_unsynced(&self.0.join("ended"), how.to_string().as_bytes());
         }
         awaited
     }
 
     /// How the agent ended; nothing while it runs.
     pub fn ended(&self) -> Option<Ended> {
-        let text = std::fs::read_to_string(self.0.join("ended")).ok()?;
-        match text.split_once(' ') {
-            Some(("code", number)) => Some(Ended::Code(number.parse().ok()?)),
-            Some(("signal", number)) => Some(Ended::Signal(number.parse().ok()?)),
-            _ => Some(Ended::NotStarted),
-        }
+        std::fs::read_to_string(self.0.join("ended")).ok()?.parse().ok()
+    }
+
+    /// Whether somebody waits for the agent's word.
+    pub fn is_awaited(&self) -> bool {
+        self.0.is_dir()
     }
 
     /// The agent failed: nobody waits any more, and nobody is to be told anything.

@@ -77,14 +77,15 @@ impl Actor<'_> {
             return self.proven(started, by, entry.status_updated_at);
         }
         let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
-        if answered(socket, &started.pane, &screen) {
+        let late = started.since.elapsed() > PROOF_DEADLINE;
+        if !late && answered(socket, &started.pane, &screen) {
             return Judgement::Waiting;
         }
         if recognise(&screen).is_some() {
             let why = "its agent asks its user something first: answer it in the pane".to_owned();
             return done(started, Outcome::Unverified, why);
         }
-        if started.since.elapsed() > PROOF_DEADLINE {
+        if late {
             let why = "its agent runs and has said nothing: look at the pane".to_owned();
             return done(started, Outcome::Unverified, why);
         }

@@ -57,6 +57,8 @@ pub(super) fn next(
     if fault == Fault::Final {
         return None;
     }
+    // The agent says of a whole transcript that there is none: that is the agent's fault.
+    let fault = if now == TranscriptFact::Healthy { Fault::Broken } else { fault };
     let anew = tried.contains(&Act::Fresh);
     let rung = if anew { Act::Fresh } else { ladder(now, fallback).act };
     // What was mended or put back is resumed as any other by now.
@@ -98,10 +100,11 @@ mod tests {
         assert_eq!(after(&[Act::Resume], KEPT), Some(Act::VaultResume));
         assert_eq!(after(&[Act::Resume], TranscriptFact::Corrupted), Some(Act::RepairResume));
         assert_eq!(after(&[Act::Resume], GONE), Some(Act::Fresh));
-        assert_eq!(after(&[Act::Resume], WHOLE), Some(Act::Fresh), "the agent has the last word");
-        assert_eq!(after(&[Act::Resume, Act::VaultResume], WHOLE), Some(Act::Fresh));
+        assert_eq!(after(&[Act::Resume], WHOLE), Some(Act::Resume), "tried again: it is there");
+        assert_eq!(after(&[Act::Resume; 3], WHOLE), None, "an agent that finds nothing costs no history");
+        assert_eq!(after(&[Act::Resume, Act::VaultResume], WHOLE), Some(Act::Resume));
         assert_eq!(after(&[Act::Resume, Act::VaultResume], KEPT), Some(Act::Fresh));
-        assert_eq!(after(&[Act::Resume, Act::Fresh], WHOLE), None);
+        assert_eq!(after(&[Act::Resume, Act::Fresh], GONE), None);
         assert_eq!(after(&[Act::Resume], TranscriptFact::Unknown), None, "nothing is done on unknown");
         assert_eq!(after(&[Act::Begin], WHOLE), Some(Act::Resume), "something was said in it after all");
     }

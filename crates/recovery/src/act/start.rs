@@ -60,7 +60,11 @@ impl<'p> Started<'p> {
 
     /// A reason, with what else its user should know of this start.
     pub(super) fn told_whole(&self, reason: String) -> String {
-        let reason = self.attempt.with_what_failed(reason);
+        self.with_what_is_missing(self.attempt.with_what_failed(reason))
+    }
+
+    /// A reason, with the keys that this start did not have.
+    pub(super) fn with_what_is_missing(&self, reason: String) -> String {
         if self.missing.is_empty() {
             return reason;
         }
@@ -255,7 +259,8 @@ impl Actor<'_> {
     /// Whether a pane that was there has got another program since it was looked at.
     pub(super) fn is_used(&self, socket: &Path, step: &PaneStep, pane: &str) -> bool {
         let Some(before) = &step.in_front else { return false };
-        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return false };
+        // Of a server that does not answer nothing is known, and nothing is ended on that.
+        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return true };
         server.pane(pane).is_some_and(|pane| pane.command != *before)
     }
 

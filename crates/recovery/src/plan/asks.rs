@@ -27,7 +27,12 @@ impl Asks {
         let more = sessions.len().saturating_sub(MOST);
         sessions.truncate(MOST);
         let program = agent_word(pane).filter(|_| !imported).unwrap_or("claude").to_owned();
-        Asks { candidates: sessions, more, program, folder: pane.cwd.clone() }
+        Asks {
+            candidates: sessions,
+            more,
+            program,
+            folder: if pane.cwd.is_empty() { "/".to_owned() } else { pane.cwd.clone() },
+        }
     }
 
     /// Why it asks.

@@ -4,7 +4,7 @@ use agents::SessionId;
 use agents::claude::end;
 use clap::Subcommand;
 use jiff::Timestamp;
-use recovery::{Destination, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
+use recovery::{Act, Destination, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
 use state::journal::{Entry, Journal};
 
 use crate::context::Context;
@@ -28,8 +28,7 @@ pub(crate) struct Args {
 enum What {
     Run(run::Args),
     Wait(wait::Args),
-    /// Wait for the end of a restore, then a shell
-    Rest,
+    Rest(rest::Args),
     Shell(shell::Args),
     Start(StartArgs),
     Take(TakeArgs),
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.what {
         What::Run(args) => run::run(args),
         What::Wait(args) => wait::run(args),
-        What::Rest => rest::run(),
+        What::Rest(args) => rest::run(args),
         What::Shell(args) => shell::run(args),
         What::Start(args) => start(&args.session),
         What::Take(args) => take(args),
@@ -111,8 +110,9 @@ fn take(args: &TakeArgs) -> Result<Exit, Failure> {
     let context = Context::load()?;
     // Nobody brings it back elsewhere meanwhile.
     let _alone = restoring::alone(&context)?;
-    let who = may_be_ended(&context, args, &here)?;
+    // Copies take a while: whether it works is asked after that.
     restoring::keep_copies(&context)?;
+    let who = may_be_ended(&context, args, &here)?;
     let process = who.process;
     end(process.pid, process.start, END_PATIENCE)
         .map_err(|error| Failure::new(Exit::Failed, format!("{error}: nothing else was done")))?;
@@ -121,7 +121,8 @@ fn take(args: &TakeArgs) -> Result<Exit, Failure> {
         .with("from", who.whom())
         .with("how", "ended")
         .with("pane", here.pane.as_str());
-    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    // It has ended: where nothing can be written down it is brought back all the same.
+    let _ = Journal::at(context.clinic.state.journal()).append(&entry);
     bring(&context, &args.session, here)
 }
 
@@ -140,7 +141,8 @@ fn may_be_ended(context: &Context, args: &TakeArgs, here: &Here) -> Result<LiveO
     match Found::seen_from(who, Some(here), &settled.world) {
         Found::Somebody { who, taking: Taking::End } => {
             let decided = if_nobody_were_in_it(&ground, session, restoring::wanted(context, true, false));
-            if !decided.act.starts() {
+            // A fresh agent is no answer: this one still remembers.
+            if !decided.act.starts() || decided.act == Act::Fresh {
                 return Err(refused(format!("{} stays: {}", who.whom(), decided.reason)));
             }
             restoring::remember_screens(context, &settled, std::iter::once(session));

@@ -129,7 +129,9 @@ impl Page<'_> {
             [b'q' | 3 | 4, ..] => Some(if asked { Wish::No } else { Wish::Shell }),
             [key, ..] => {
                 let key = char::from(key.to_ascii_lowercase()).to_string();
-                self.keys().into_iter().find(|(known, ..)| *known == key).map(|(.., wish)| wish)
+                let wish = self.keys().into_iter().find(|(known, ..)| *known == key).map(|(.., wish)| wish);
+                // Nobody ends an agent by a word that was meant for a shell: what is no clear yes is a no.
+                if asked && typed.len() > 1 { Some(Wish::No) } else { wish.or(asked.then_some(Wish::No)) }
             }
             [] => None,
         }

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
+use state::launch::{Ended, Launch};
 use state::lock::Lock;
 use state::saves::restore_lock;
 
@@ -16,19 +17,35 @@ use crate::exit::{Exit, Failure};
 /// As long as a restore may take.
 const RESTORING: Duration = Duration::from_secs(600);
 
+/// Wait for the end of a restore, then a shell
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The start that somebody waits for
+    #[arg(long, value_name = "NONCE")]
+    launch: String,
+    /// How its agent ended
+    #[arg(long, value_name = "HOW")]
+    ended: Ended,
+}
+
 /// Becomes that program; goes on as this one where that fails.
-pub(super) fn become_it() {
+pub(super) fn become_it(nonce: &str, how: Ended) {
     if let Ok(program) = std::env::current_exe() {
-        let _ = Command::new(program).args(["pane", "rest"]).exec();
+        let words = ["pane", "rest", "--launch", nonce, "--ended", &how.to_string()];
+        let _ = Command::new(program).args(words).exec();
     }
 }
 
-/// Waits for the end of the restore, and becomes a shell. A restore that is killed gives its lock back.
-pub(crate) fn run() -> Result<Exit, Failure> {
+/// Says how the agent ended, waits for the end of the restore, and becomes a shell. A restore that is killed gives its lock back.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let terminal = Terminal::found();
     if let Some(state) = super::state() {
         terminal.raw();
+        if let Some(launch) = Launch::of(&state, &args.launch) {
+            launch.note_end(args.ended);
+        }
         drop(Lock::acquire_shared(&restore_lock(&state, None), RESTORING));
+        terminal.forget_typed();
         terminal.take_back();
     }
     super::become_shell(None)

@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let launch =
         args.launch.as_deref().zip(state.as_ref()).and_then(|(nonce, state)| Launch::of(state, nonce));
-    let awaited = Cell::new(false);
-    let note = |how: Ended| awaited.set(launch.as_ref().is_some_and(|launch| launch.note_end(how)));
+    let end = Cell::new(None);
+    let note = |how: Ended| end.set(Some(how));
     let Some((program, rest)) = args.words.split_first() else { return Ok(Exit::Usage) };
     let terminal = Terminal::found();
     let mut agent = Command::new(program);
@@ -72,8 +72,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             }
         }
     }
-    if awaited.get() {
-        rest::become_it();
+    let awaited = launch.as_ref().filter(|launch| launch.is_awaited());
+    if let (Some(launch), Some(nonce), Some(how)) = (awaited, &args.launch, end.get()) {
+        rest::become_it(nonce, how);
+        launch.note_end(how);
     } else if args.then_close {
         return Ok(Exit::Done);
     }

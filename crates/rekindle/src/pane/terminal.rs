@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use rustix::process::Pid;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetpgrp};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr, tcsetpgrp};
 
 /// What full-screen programs turn on and a killed one leaves on: the other screen, mouse, focus and paste reports, the
 /// keyboard protocol, colours; and the cursor it turns off.
@@ -56,6 +56,11 @@ impl Terminal {
         };
         self.take_back();
         meant
+    }
+
+    /// Passes over what was typed and not read.
+    pub(super) fn forget_typed(&self) {
+        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     }
 
     /// Reads keys one by one, without showing them.

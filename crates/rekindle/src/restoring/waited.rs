@@ -70,18 +70,20 @@ fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Resu
         return Ok(());
     };
     let ours = report["restoreId"] == restore_id;
-    let Some(known) = report["panes"].as_array_mut().filter(|_| ours) else {
-        return Ok(());
-    };
-    for one in panes {
+    let Some(report) = report.as_object_mut().filter(|_| ours) else { return Ok(()) };
+    let Some(known) = report.get_mut("panes").and_then(Value::as_array_mut) else { return Ok(()) };
+    for one in panes.iter().filter(|one| one.id.is_some()) {
         for pane in known.iter_mut().filter(|pane| pane["id"] == json!(one.id)) {
-            let name = pane["pane"].take();
-            *pane = json!(one);
-            pane["pane"] = name;
+            *pane = json!(Restored {
+                pane: pane["pane"].as_str().unwrap_or(&one.pane).to_owned(),
+                ..one.clone()
+            });
         }
     }
     let is_back = |pane: &&Value| Outcome::BACK.iter().any(|outcome| pane["outcome"] == json!(outcome));
-    report["restored"] = json!(known.iter().filter(is_back).count());
-    report["at"] = json!(Timestamp::now());
-    Ok(durable::replace(&path, format!("{report:#}\n").as_bytes())?)
+    let restored = known.iter().filter(is_back).count();
+    report.insert("restored".to_owned(), json!(restored));
+    report.insert("at".to_owned(), json!(Timestamp::now()));
+    let text = serde_json::to_string_pretty(report)?;
+    Ok(durable::replace(&path, format!("{text}\n").as_bytes())?)
 }
