@@ -87,7 +87,8 @@ pub fn bring_back(
     let (facts, asked) = known.facts.weighed_for(wanted);
     let mut evidence = vec![Weighed { rung: None, says: asked.to_owned() }];
     evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
-    let mark = format!("wanted-{session}");
+    // Its own each time: a pane may still have the one of an earlier wish.
+    let mark = format!("wanted-{session}-{}", uuid::Uuid::new_v4().simple());
     let (seat, reference, in_front, sessions) = match destination {
         Destination::Pane { pane, reference, in_front } => {
             let seat = Seat::There { pane: pane.clone(), rung: Rung::Identity };

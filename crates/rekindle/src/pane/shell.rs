@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use saves::Save;
 use state::StateDir;
 use state::launch::making;
 use state::lock::Lock;
@@ -75,7 +76,10 @@ fn text(args: &Args) -> Option<(String, Timestamp)> {
     let save = state::saves::load(&state, None, &args.save).ok()?;
     let text = saves::text_of(&save.packed()?, args.server, &args.pane).ok()??;
     drop(Lock::acquire_shared(&making(&state), MAKING));
-    Some((saves::harmless(&text), save.head.scrollback_taken()?))
+    let taken_at = save.head.scrollback_taken()?;
+    // What went before showed nothing afterwards, whenever others were looked at.
+    let gone = Save::of(&save).and_then(|save| save.servers.get(args.server)?.gone_since);
+    Some((saves::harmless(&text), gone.map_or(taken_at, |gone| gone.min(taken_at))))
 }
 
 fn show(text: &str, taken_at: Timestamp) {

@@ -2,7 +2,9 @@
 
 use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{Automatic, BY_ITSELF, DecisionRecord, Outcome, automatic, crashed, decisions, last_place};
+use recovery::{
+    Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions, last_place,
+};
 use serde_json::{Value, json};
 use settle::{Life, Settled};
 use state::journal::{Entry, Journal};
@@ -47,7 +49,9 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
         return Ok(None);
     }
     let done = bring_all_back(context, &settled, &due, BY_ITSELF)?;
-    for pane in done.panes.iter().filter(|pane| !pane.outcome.is_back() && pane.outcome != Outcome::Failed) {
+    // One that was started and asks its user something shows that in its pane.
+    let held = |pane: &&Restored| matches!(pane.outcome, Outcome::Refused | Outcome::Offered);
+    for pane in done.panes.iter().filter(held) {
         let record = pane.session_id.as_ref().and_then(|session| settled.records.get(session));
         if let Some(record) = record {
             let word = json!(pane.outcome);
