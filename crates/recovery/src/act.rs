@@ -279,9 +279,10 @@ impl Actor<'_> {
         if step.seat == Seat::New && why == step.decision.reason {
             return;
         }
+        let folder = step.directory.as_deref().filter(|folder| folder.is_dir());
         let program = Respawn {
             pane: pane.to_owned(),
-            cwd: "/".to_owned(),
+            cwd: folder.map_or("/".to_owned(), |folder| folder.to_string_lossy().into_owned()),
             variables: self.variables.clone(),
             words: self.waiter(step, why, turn),
         };

@@ -48,6 +48,8 @@ pub struct Known {
     pub facts: Remembered,
     /// How it would be started.
     pub recipe: Option<Recipe>,
+    /// Where: the record says so, else the save.
+    pub directory: Option<PathBuf>,
 }
 
 /// Modes that ask nothing come back only from what was recorded here within this time.
@@ -123,7 +125,7 @@ impl<'a> Ground<'a> {
                 .and_then(SessionRecord::config_dir)
                 .and_then(|account| self.spent.get(&account).cloned()),
         };
-        Known { facts: remembered, recipe }
+        Known { facts: remembered, recipe, directory }
     }
 
     /// Whether conversations and agents of an account are looked at.

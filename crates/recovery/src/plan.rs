@@ -61,6 +61,8 @@ pub struct PaneStep {
     pub evidence: Vec<Weighed>,
     /// How its agent is started.
     pub recipe: Option<Recipe>,
+    /// Where its agent is started.
+    pub directory: Option<PathBuf>,
     /// The program in front of the pane that is there, when it was looked at.
     pub in_front: Option<String>,
     /// Whether the agent was the pane's own command: then the pane ends with it.

@@ -251,6 +251,7 @@ mod tests {
             decision: Decision { act: Act::Resume, reason: String::new() },
             evidence: Vec::new(),
             recipe: None,
+            directory: None,
             own_command: false,
             ours: true,
             asks: None,

@@ -112,6 +112,7 @@ pub fn bring_back(
         decision: decide(&facts, &wanted),
         evidence,
         recipe: known.recipe,
+        directory: known.directory,
         in_front,
         own_command: false,
         ours: true,

@@ -98,11 +98,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Tears the newest save, or the word which one is current.
+    /// Tears the newest save, or the word which one is current: that alone where a power cut has left no other whole one.
     pub(super) fn tear_save(&mut self, random: &mut Random) -> Result<()> {
         let newest = self.current_id()?;
         let folder = self.lab.home.state().join("saves");
-        let name = if random.chance(25) { "current".to_owned() } else { format!("{newest}.json") };
+        let last_whole = self.saves.first().is_some_and(|first| newest == *first);
+        let name =
+            if random.chance(25) || last_whole { "current".to_owned() } else { format!("{newest}.json") };
         let how = tear(&folder.join(name), 0, random)?;
         self.log.say(&how);
         Ok(())

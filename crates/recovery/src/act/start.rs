@@ -130,9 +130,7 @@ impl Actor<'_> {
         let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
         let session = recipe.session(act).clone();
         let run = record.and_then(SessionRecord::run);
-        let cwd = record
-            .and_then(|record| record.project_dir.clone())
-            .or_else(|| run.and_then(|run| run.cwd.clone()));
+        let cwd = step.directory.clone().or_else(|| run.and_then(|run| run.cwd.clone()));
         let cwd = cwd.ok_or_else(|| failed("its directory is not known".to_owned()))?;
         let nonce = uuid::Uuid::new_v4().to_string();
         let launch =

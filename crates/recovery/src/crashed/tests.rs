@@ -117,6 +117,7 @@ fn with(mut before: Plan, record: &SessionRecord, destination: &Destination) -> 
         decision: Decision { act: Act::Resume, reason: String::new() },
         evidence: Vec::new(),
         recipe: None,
+        directory: None,
         own_command: false,
         ours: true,
         in_front: None,

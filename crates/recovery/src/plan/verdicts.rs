@@ -48,6 +48,7 @@ impl Judge<'_> {
             decision: decision(Act::Shell, "no agent was in it"),
             evidence: Vec::new(),
             recipe: None,
+            directory: None,
             own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
             asks: None,
             text: self.text(pane),
@@ -159,7 +160,7 @@ impl Judge<'_> {
         let facts = known.facts;
         let session = &agent.session_id;
         step.session = Some(session.clone());
-        step.recipe = known.recipe;
+        (step.recipe, step.directory) = (known.recipe, known.directory);
         step.evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
         let same_life = self.live.is_some_and(|live| live.shot.id() == self.saved.tmux.id());
         step.decision = match (&step.seat, self.occupant(&step.seat)) {
