@@ -34,7 +34,10 @@ fn exit(lab: &Lab, session: &str) -> Value {
     // While a resumed conversation is still being drawn, the first Enter may get lost, or all that was typed.
     let gone = (0..20).any(|_| {
         let gone = wait_until(Duration::from_secs(4), ended);
-        if !gone && lab.screen(PANE).contains("/exit") {
+        // What was said before may have the same words: the composer is the last line that begins so.
+        let screen = lab.screen(PANE);
+        let composer = screen.lines().rev().find(|line| line.trim_start().starts_with('❯'));
+        if !gone && composer.is_some_and(|line| line.contains("/exit")) {
             lab.tmux(&["send-keys", "-t", PANE, "Enter"]).unwrap();
         } else if !gone {
             lab.type_line(PANE, "/exit").unwrap();
