@@ -48,7 +48,7 @@ fn the_state_is_a_repository_without_secrets_and_bulk() {
     home.settle().unwrap();
     let record = format!("session-health/{ONE}.lock");
     let committed = wait_until(DEADLINE, || {
-        home.state().join(".git").exists() && {
+        home.state().join(".git/index").exists() && {
             home.settle().unwrap();
             git(&home, &["ls-files"]).contains(&record)
         }

@@ -70,7 +70,8 @@ fn killed_at_work(version: &str) {
     let prompt = format!("ask-01 RUNTOOL {command}");
     lab.type_line("work:0.0", &prompt).unwrap();
     let rows = || fs::read_to_string(record["transcriptPath"].as_str().unwrap()).unwrap_or_default();
-    let running = || rows().contains(r#""type":"tool_use""#);
+    let whole = |row: &str| row.ends_with('\n') && row.contains(r#""type":"tool_use""#);
+    let running = || rows().split_inclusive('\n').any(whole);
     // An Enter can be lost while the agent draws.
     let pressed = (0..10).any(|_| {
         wait_until(std::time::Duration::from_secs(6), running)

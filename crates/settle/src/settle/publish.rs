@@ -90,7 +90,12 @@ impl Settler {
         let owners = bind::owners(records.values(), world);
         for server in world.alive_servers() {
             let socket = server.socket.to_string_lossy().into_owned();
-            let wanted = owners.iter().filter(|((at, _), _)| *at == socket);
+            // An agent that outlives its server for a moment is in no pane of the next one, though that has the same numbers.
+            let of_this_life = |owner: &SessionRecord| {
+                let place = owner.place.as_ref();
+                place.is_some_and(|place| (place.server, place.started) == (server.id.pid, server.id.started))
+            };
+            let wanted = owners.iter().filter(|((at, _), owner)| *at == socket && of_this_life(owner));
             let stale: Vec<(&str, &str)> = wanted
                 .filter(|((_, pane), owner)| {
                     let tag = server.pane(pane).and_then(|pane| pane.tag.as_deref());
