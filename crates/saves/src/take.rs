@@ -6,7 +6,7 @@ use std::time::Duration;
 use agents::SessionId;
 use mux::{Shooting, Shot, shoot};
 use settle::{Settled, owners};
-use state::record::{Grade, SessionRecord, Status};
+use state::record::{Grade, SessionRecord, Status, TmuxPlace};
 
 use crate::guard::Unanswered;
 use crate::own_command::is_restored_shell;
@@ -81,7 +81,18 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
         let goes_on = |record: &SessionRecord| {
             record.next_id.as_ref().is_some_and(|next| settled.records.contains_key(next))
         };
-        let waits = waits.filter(|record| record.status == Status::Crashed && !goes_on(record));
+        // An agent outlives its server for a moment: it is as good as crashed.
+        let dies = |record: &SessionRecord| {
+            let place = record.place.as_ref();
+            let lives = |place: &TmuxPlace| {
+                let life = (place.server, place.started);
+                settled.world.alive_servers().any(|server| (server.id.pid, server.id.started) == life)
+                    || life == (shot.pid, shot.start_time)
+            };
+            record.status == Status::Active && place.is_some_and(|place| !lives(place))
+        };
+        let waits =
+            waits.filter(|record| (record.status == Status::Crashed || dies(record)) && !goes_on(record));
         let elsewhere = |record: &SessionRecord| agents.iter().any(|a| a.session_id == record.session_id);
         if let Some(record) = waits.filter(|record| !taken && !elsewhere(record)) {
             agents.push(agent(&pane.id, record));
