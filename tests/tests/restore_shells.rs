@@ -108,7 +108,7 @@ fn a_shell_shows_what_it_showed_and_is_one_like_any_other() {
     desk.tmux(&["split-window", "-d", "-t", "work", "exec cat"]);
     let saved: Timestamp = desk.json(&["save"])["savedAt"].as_str().unwrap().parse().unwrap();
     desk.crash();
-    assert_eq!(desk.restore(&[], &[("TZ", "XXX-5")])["panes"].as_array().unwrap().len(), 2);
+    assert_eq!(desk.restore(&[], &[("TZ", "LAB-5")])["panes"].as_array().unwrap().len(), 2);
     let screen = desk.has_come_back("work:0.0", "first-42");
     let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(5));
     let when = saved.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string();

@@ -148,7 +148,7 @@ fn colours_widths_and_zones_are_the_environments() {
     assert!(run(&|command| _ = command.env("COLUMNS", "44")).lines().all(|line| line.chars().count() <= 40));
     let wide = run(&|command| _ = command.env("COLUMNS", "no number"));
     assert_eq!(wide, run(&|_| ()));
-    for (zone, hours) in [("UTC", 0), ("XXX-5", 5), ("Nowhere/Town", 0)] {
+    for (zone, hours) in [("UTC", 0), ("LAB-5", 5), ("Nowhere/Town", 0)] {
         let shown = run(&|command| _ = command.env("TZ", zone));
         let now = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(hours);
         let near = [0, 60]

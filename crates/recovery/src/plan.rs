@@ -304,25 +304,50 @@ impl ServerPlan {
     }
 }
 
+/// A step that resumes nobody in particular, for tests.
+#[cfg(test)]
+pub(crate) fn a_step(mark: &str, seat: Seat) -> PaneStep {
+    PaneStep {
+        mark: mark.to_owned(),
+        reference: String::new(),
+        session: None,
+        seat,
+        decision: Decision { act: Act::Resume, reason: String::new() },
+        evidence: Vec::new(),
+        recipe: None,
+        directory: None,
+        own_command: false,
+        ours: true,
+        in_front: None,
+        asks: None,
+        text: None,
+    }
+}
+
+/// A window without panes, for tests.
+#[cfg(test)]
+pub(crate) fn an_empty_window(index: u32) -> mux::WindowPlan {
+    mux::WindowPlan {
+        index,
+        name: String::new(),
+        renames_itself: false,
+        layout: String::new(),
+        width: 80,
+        height: 24,
+        zoomed: false,
+        panes: Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn session(name: &str, windows: &[u32], shares_with: Option<&str>) -> SessionPlan {
-        let window = |index: &u32| mux::WindowPlan {
-            index: *index,
-            name: String::new(),
-            renames_itself: false,
-            layout: String::new(),
-            width: 80,
-            height: 24,
-            zoomed: false,
-            panes: Vec::new(),
-        };
         SessionPlan {
             name: name.to_owned(),
             shares_with: shares_with.map(str::to_owned),
-            windows: windows.iter().map(window).collect(),
+            windows: windows.iter().copied().map(an_empty_window).collect(),
             shown: windows.first().copied(),
             ..SessionPlan::default()
         }

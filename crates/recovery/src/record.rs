@@ -236,30 +236,14 @@ pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Act, Decision};
     use crate::outcome::Outcome;
-    use crate::plan::ServerPlan;
+    use crate::plan::{ServerPlan, a_step};
 
     /// What was there is named at once, what was made when it is there, and each agent has its own time.
     #[test]
     fn each_pane_says_when_its_agent_was_back() {
-        let step = |mark: &str, seat: Seat| PaneStep {
-            mark: mark.to_owned(),
-            reference: String::new(),
-            session: None,
-            seat,
-            decision: Decision { act: Act::Resume, reason: String::new() },
-            evidence: Vec::new(),
-            recipe: None,
-            directory: None,
-            own_command: false,
-            ours: true,
-            asks: None,
-            text: None,
-            in_front: None,
-        };
         let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };
-        let panes = vec![step("a", there), step("b", Seat::New)];
+        let panes = vec![a_step("a", there), a_step("b", Seat::New)];
         let plan = Plan {
             servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), fills: Vec::new(), panes }],
             ..Plan::default()

@@ -91,11 +91,6 @@ pub fn text_of(packed: &[u8], server: usize, pane: &str) -> io::Result<Option<St
     Ok(None)
 }
 
-/// A text that a terminal only shows: without control characters, but for the ends of lines and tabs.
-pub fn harmless(text: &str) -> String {
-    text.chars().filter(|one| matches!(one, '\n' | '\t') || !one.is_control()).collect()
-}
-
 /// Goes from text to text, and keeps none that nobody wants.
 struct Reader<'a> {
     plain: BufReader<io::Take<zstd::Decoder<'static, BufReader<&'a [u8]>>>>,
@@ -173,11 +168,5 @@ mod tests {
             assert!(unpack(&packed).is_err(), "{bytes}");
             assert!(panes_in(&packed).is_err(), "{bytes}");
         }
-    }
-
-    #[test]
-    fn what_acts_on_a_terminal_is_left_out() {
-        let text = "a\u{1b}[2J\u{1b}]2;x\u{7}b\r\n\tc\u{9b}1m\u{7f}\u{0} ü🔥";
-        assert_eq!(harmless(text), "a[2J]2;xb\n\tc1m ü🔥");
     }
 }

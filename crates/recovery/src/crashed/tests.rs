@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
 
 use agents::SessionId;
-use mux::{Link, Session, SessionPlan, Shot, Window, WindowPlan};
+use mux::{Link, Session, SessionPlan, Shot, Window};
 use state::record::Run;
 
 use super::*;
-use crate::decide::{Act, Decision};
-use crate::plan::{PaneStep, ServerPlan};
+use crate::plan::{PaneStep, ServerPlan, a_step, an_empty_window};
 use crate::seats::{Rung, Seat};
 
 fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
@@ -95,35 +94,13 @@ fn with(mut before: Plan, record: &SessionRecord, destination: &Destination) -> 
             (Seat::There { pane: pane.clone(), rung: Rung::Identity }, Vec::new())
         }
         Destination::Window { session, there, index } => {
-            let window = WindowPlan {
-                index: *index,
-                name: String::new(),
-                renames_itself: false,
-                layout: String::new(),
-                width: 80,
-                height: 24,
-                zoomed: false,
-                panes: Vec::new(),
-            };
+            let window = an_empty_window(*index);
             let (name, there) = (session.clone(), there.clone());
             (Seat::New, vec![SessionPlan { name, there, windows: vec![window], ..SessionPlan::default() }])
         }
     };
-    let step = PaneStep {
-        mark: record.session_id.to_string(),
-        reference: String::new(),
-        session: Some(record.session_id.clone()),
-        seat,
-        decision: Decision { act: Act::Resume, reason: String::new() },
-        evidence: Vec::new(),
-        recipe: None,
-        directory: None,
-        own_command: false,
-        ours: true,
-        in_front: None,
-        asks: None,
-        text: None,
-    };
+    let session = Some(record.session_id.clone());
+    let step = PaneStep { session, ..a_step(record.session_id.as_str(), seat) };
     let server = ServerPlan { socket: SOCKET.into(), sessions, fills: Vec::new(), panes: vec![step] };
     before.join(Plan { servers: vec![server], ..Plan::default() });
     before

@@ -7,7 +7,7 @@ use state::durable;
 use super::name::recorded;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Out;
+use crate::output::{Out, printable};
 
 /// Keep your own words about a conversation, or read them
 #[derive(Debug, clap::Args)]
@@ -79,10 +79,6 @@ fn kept(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use transcript::{Buffer, Speaker, Transcript, Utterance};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, colour, paint};
+use crate::output::{Out, colour, paint, printable};
 
 /// Read a conversation: who said what, when, with which tool
 #[derive(Debug, clap::Args)]
@@ -129,11 +129,6 @@ fn first_lines(text: &str) -> String {
         shown = format!("{shown}\n… {} more lines", lines.len() - RESULT_LINES);
     }
     shown
-}
-
-/// Terminal control sequences inside a conversation must not reach the reader's terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 /// A pager on a terminal, plain output elsewhere.

@@ -11,7 +11,7 @@ pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
 pub(crate) use choose::choose;
 pub(crate) use table::{Fit, Table};
-pub(crate) use words::{age, ago, bytes, count, one_line};
+pub(crate) use words::{age, ago, bytes, count, one_line, printable};
 pub(crate) use wrap::wrap;
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};

@@ -109,9 +109,14 @@ pub(crate) fn cut_path(path: &str, most: usize) -> String {
     format!("…{whole}")
 }
 
+/// A text that a terminal only shows: without control characters, but for the ends of lines and tabs.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|one| matches!(one, '\n' | '\t') || !one.is_control()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, cut, cut_path, one_line};
+    use super::{bytes, cut, cut_path, one_line, printable};
 
     #[test]
     fn sizes() {
@@ -143,5 +148,11 @@ mod tests {
         check("漢字漢字", 5, "漢字…");
         assert_eq!(cut_path("~/code/work/shop", 12), "…/work/shop");
         assert_eq!(cut_path("/verylongname", 6), "…gname");
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_left_out() {
+        let text = "a\u{1b}[2J\u{1b}]2;x\u{7}b\r\n\tc\u{9b}1m\u{7f}\u{0} ü🔥";
+        assert_eq!(printable(text), "a[2J]2;xb\n\tc1m ü🔥");
     }
 }

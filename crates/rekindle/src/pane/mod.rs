@@ -15,10 +15,13 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use agents::claude::launch::NONCE;
 use doctor::Surroundings;
 use state::StateDir;
+use state::launch::making;
+use state::lock::Lock;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -29,8 +32,16 @@ fn state() -> Option<StateDir> {
     StateDir::existing(state).ok()?
 }
 
+/// As long as tmux may take to make panes; after that a pane goes on all the same.
+const MAKING: Duration = Duration::from_secs(20);
+
+/// Waits until a restore has made all panes: until then everything would be drawn for sizes that pass.
+fn wait_for_panes(state: &StateDir) {
+    drop(Lock::acquire_shared(&making(state), MAKING));
+}
+
 /// The user's shell: tmux names it in every pane.
-fn users_shell() -> OsString {
+pub(crate) fn users_shell() -> OsString {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
     shell.unwrap_or_else(|| OsString::from("/bin/sh"))
 }

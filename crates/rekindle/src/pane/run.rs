@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use agents::claude::CHILD_VARIABLES;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
-use state::launch::{Ended, Launch, making};
-use state::lock::Lock;
+use state::launch::{Ended, Launch};
 
 use super::rest;
 use super::terminal::{Background, Terminal, in_background};
@@ -33,16 +32,13 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
-/// As long as tmux may take to make panes; after that the agent begins all the same.
-const MAKING: Duration = Duration::from_secs(20);
-
 /// A program that wants to read before the terminal is its own is stopped within this time of its start.
 const AT_FIRST: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let state = args.launch.as_ref().and_then(|_| super::state());
     if let Some(state) = &state {
-        drop(Lock::acquire_shared(&making(state), MAKING));
+        super::wait_for_panes(state);
     }
     let launch =
         args.launch.as_deref().zip(state.as_ref()).and_then(|(nonce, state)| Launch::of(state, nonce));

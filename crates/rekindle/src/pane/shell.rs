@@ -6,16 +6,14 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use saves::Save;
 use state::StateDir;
-use state::launch::making;
-use state::lock::Lock;
 
 use super::terminal::{Interrupts, interrupts};
 use crate::exit::{Exit, Failure};
+use crate::output::printable;
 
 /// Show what a pane showed when it was saved, and become its shell
 #[derive(Debug, clap::Args)]
@@ -36,9 +34,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
 }
-
-/// As long as tmux may take to make panes; after that the text is shown all the same.
-const MAKING: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     // A key that is pressed too early must not end the pane.
@@ -75,11 +70,11 @@ fn text(args: &Args) -> Option<(String, Timestamp)> {
     // Read first: a save may go as soon as the restore is done.
     let save = state::saves::load(&state, None, &args.save).ok()?;
     let text = saves::text_of(&save.packed()?, args.server, &args.pane).ok()??;
-    drop(Lock::acquire_shared(&making(&state), MAKING));
+    super::wait_for_panes(&state);
     let taken_at = save.head.scrollback_taken()?;
     // What went before showed nothing afterwards, whenever others were looked at.
     let gone = Save::of(&save).and_then(|save| save.servers.get(args.server)?.gone_since);
-    Some((saves::harmless(&text), gone.map_or(taken_at, |gone| gone.min(taken_at))))
+    Some((printable(&text), gone.map_or(taken_at, |gone| gone.min(taken_at))))
 }
 
 fn show(text: &str, taken_at: Timestamp) {

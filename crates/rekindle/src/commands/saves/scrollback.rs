@@ -1,12 +1,12 @@
 //! What a pane of a save showed.
 
-use ::saves::{Save, harmless, text_of};
+use ::saves::{Save, text_of};
 use mux::{PaneRef, Shot};
 use serde_json::json;
 use state::saves::Loaded;
 
 use crate::exit::{Exit, Failure};
-use crate::output::Out;
+use crate::output::{Out, printable};
 
 pub(super) fn show((loaded, save): &(Loaded, Save), pane: &str, json: bool) -> Result<Exit, Failure> {
     let (server, id) = chosen(save, &loaded.id, pane)?;
@@ -37,7 +37,7 @@ pub(super) fn show((loaded, save): &(Loaded, Save), pane: &str, json: bool) -> R
         out.json(json!({"save": loaded.id, "pane": place, "id": id, "takenAt": taken_at.to_string(),
             "text": text}));
     } else {
-        out.line(&harmless(&text));
+        out.line(&printable(&text));
     }
     out.finish()
 }

@@ -81,7 +81,7 @@ fn act(context: &Context, steps: &[UndoStep]) -> Result<(), Failure> {
             TakenBack::Keep(_) => continue,
             TakenBack::Close => mux::close(&step.socket, &[&step.id], TMUX_DEADLINE),
             TakenBack::Shell => {
-                let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+                let shell = crate::pane::users_shell().to_string_lossy().into_owned();
                 // Two words, so that no shell reads them.
                 let words = vec!["env".to_owned(), shell];
                 let (pane, cwd) = (step.id.clone(), step.cwd.to_string_lossy().into_owned());
