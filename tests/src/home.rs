@@ -101,6 +101,14 @@ impl Home {
         self.path.join("state")
     }
 
+    /// Deletes the vault, while nobody mirrors anything into it.
+    pub fn lose_vault(&self) -> Result<()> {
+        let turn = fs::File::create(self.state().join("locks/mirror"))?;
+        turn.lock()?;
+        fs::remove_dir_all(self.state().join("vault"))?;
+        Ok(())
+    }
+
     /// A folder at the front of `PATH`.
     pub fn bin(&self) -> PathBuf {
         self.path.join("bin")

@@ -215,16 +215,20 @@ fn on_another_server_it_is_ended_only_when_asked_twice_and_never_at_work() {
     assert!(refused.code() == Some(3) && runs(agent), "another process by now: {}", refused.words());
     // Nothing but that agent remembers any more: it is not ended for a fresh one.
     let transcript = lab.record(session).unwrap()["transcriptPath"].as_str().unwrap().to_owned();
-    let (aside, vault) = (lab.home.root().join("aside"), lab.home.state().join("vault"));
+    let last = || fs::read_to_string(&transcript).unwrap().lines().next_back().unwrap().to_owned();
+    assert!(wait_until(PATIENCE, || last().contains("turn_duration")), "{}", last());
+    let (row, aside) = (last(), lab.home.root().join("aside"));
     fs::rename(&transcript, &aside).unwrap();
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
-    let refused = take(&agent.to_string(), &started);
-    assert!(
-        refused.code() == Some(3) && refused.stderr.contains("stays: its transcript is gone"),
-        "{}",
-        refused.words()
-    );
-    assert!(runs(agent));
+    lab.home.lose_vault().unwrap();
+    let stays = |why: &str| {
+        let refused = take(&agent.to_string(), &started);
+        let said = refused.code() == Some(3) && refused.stderr.contains(why);
+        assert!(said && runs(agent), "{why}: {}", refused.words());
+    };
+    stays("stays: its transcript is gone");
+    // It goes on with a new file, where its next row alone says nothing.
+    fs::write(&transcript, format!("{row}\n")).unwrap();
+    stays("stays: nothing is left in its transcript");
     fs::rename(&aside, &transcript).unwrap();
 
     // What stands on the screen alone is kept.

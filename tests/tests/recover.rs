@@ -145,9 +145,7 @@ fn what_is_lost_goes_on_from_its_screen() {
     lab.tmux(&["kill-server"]).unwrap();
     lab.settle_until(&id(&record), "crashed", |record| record["status"] == "crashed").unwrap();
     fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
-    // What the crash started may still make folders there.
-    let vault = lab.home.state().join("vault");
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    lab.home.lose_vault().unwrap();
     let told = recover(&lab, &["--preview"]);
     assert_eq!((&told["source"], &told["contextFile"]), (&json!("scrollback"), &Value::Null), "{told}");
     let done = recover(&lab, &["--all"]);
@@ -170,9 +168,7 @@ fn what_is_long_goes_to_a_file() {
     fs::write(config.join("long.md"), format!("Kept in {{{{context_file}}}}\n{{{{exchanges}}}}\n{rules}\n"))
         .unwrap();
     fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
-    // What the crash started may still make folders there.
-    let vault = lab.home.state().join("vault");
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    lab.home.lose_vault().unwrap();
     let told = recover(&lab, &["--preview"]);
     let file = told["contextFile"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned();
     let done = recover(&lab, &["--all"]);
@@ -246,9 +242,7 @@ fn a_fresh_agent_that_asks_first_is_started_once() {
     let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
     kill(&lab, &record);
     fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
-    // What the crash started may still make folders there.
-    let vault = lab.home.state().join("vault");
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    lab.home.lose_vault().unwrap();
     // Asked while its brief is made: after the look at the pane, before the start in it.
     let socket = lab.home.tmux().socket();
     let starts = format!("tmux -S '{}' respawn-pane -k -t work:0.0 cat; echo '[]'", socket.display());

@@ -292,9 +292,7 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
         let argv = pane["argv"].as_array().unwrap();
         assert_eq!(argv.contains(&one["sessionId"]), same, "{fallback}: {pane}");
     }
-    // What the crash started may still make folders there.
-    let vault = lab.home.state().join("vault");
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    lab.home.lose_vault().unwrap();
     fs::remove_dir_all(&gone).unwrap();
     let done = restore(&lab, &[]);
     let outcomes: Vec<&Value> =

@@ -57,9 +57,7 @@ fn restored(lab: &Lab) -> (String, String) {
 fn a_conversation_that_is_not_found_is_put_back_or_begun_anew() {
     let (lab, session) = crashed();
     let transcript = lab.record(&session).unwrap()["transcriptPath"].as_str().unwrap().to_owned();
-    let vault = lab.home.state().join("vault");
-    // What the crash started may still make folders there.
-    assert!(wait_until(PATIENCE, || fs::remove_dir_all(&vault).is_ok() || !vault.exists()));
+    lab.home.lose_vault().unwrap();
     let remove = format!("[ $n = 1 ] && rm '{transcript}'");
     before_each_start(&lab, &remove);
     let (outcome, why) = restored(&lab);
@@ -71,7 +69,7 @@ fn a_conversation_that_is_not_found_is_put_back_or_begun_anew() {
     lab.idle_at("work:0.0", "probe-one").unwrap();
     lab.home.rekindle_json(&["save"]).unwrap();
     lab.crash(&[&session]).unwrap();
-    before_each_start(&lab, &format!("{remove} && rm -rf '{}'", vault.display()));
+    before_each_start(&lab, &format!("{remove} && rm -rf '{}'", lab.home.state().join("vault").display()));
     let (outcome, why) = restored(&lab);
     assert_eq!(outcome, "fresh_with_context", "{why}");
     assert!(why.contains("No conversation found"), "{why}");

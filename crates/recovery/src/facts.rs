@@ -208,7 +208,7 @@ pub(crate) fn transcript(
     session: &SessionId,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact) {
-    let in_vault = || clinic.vault.find(session).ok().map(|found| !found.is_empty());
+    let in_vault = || clinic.vault.find(session).ok().map(|found| found.iter().any(|one| one.talks()));
     let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
         (Some(true), _) => TranscriptFact::Missing { in_vault: true },
         (Some(false), true) => TranscriptFact::Never,

@@ -70,6 +70,12 @@ impl Conversation {
         mains.max_by_key(|file| (file.gone.is_none(), file.generations.last().map(|newest| newest.until)))
     }
 
+    /// Whether anything was said in what would be put back. An agent whose transcript is deleted goes on with a new file, and
+    /// its next row may be one that no conversation can be resumed from (`stop_hook_summary`, measured on 2.1.325).
+    pub fn talks(&self) -> bool {
+        self.transcript().and_then(MirroredFile::best_generation).is_some_and(|best| best.talks)
+    }
+
     /// The project folder's name.
     pub fn slug(&self) -> Option<&str> {
         Path::new(&self.transcript()?.name).parent()?.file_name()?.to_str()
