@@ -20,7 +20,7 @@ impl Talk {
             lines: Vec::new(),
             composed: None,
         };
-        let mut ruled = false;
+        let (mut ruled, mut begun) = (false, None);
         for line in text.lines().map(str::trim_end) {
             let composer = ruled && line.starts_with(prompt);
             ruled = is_rule(line);
@@ -30,7 +30,9 @@ impl Talk {
                 reader.line(line);
             }
             if composer {
-                reader.composed = Some(reader.exchanges.len());
+                reader.composed = Some((begun, reader.exchanges.len()));
+            } else if is_banner(line) {
+                begun = Some(reader.exchanges.len());
             }
         }
         reader.finish()
@@ -52,8 +54,8 @@ struct Reader<'a> {
     exchanges: Vec<Exchange>,
     inside: Inside,
     lines: Vec<&'a str>,
-    /// How many exchanges there were above the last composer.
-    composed: Option<usize>,
+    /// How many exchanges there were above the agent's banner, and above the last composer below it.
+    composed: Option<(Option<usize>, usize)>,
 }
 
 impl<'a> Reader<'a> {
@@ -103,7 +105,7 @@ impl<'a> Reader<'a> {
         match left {
             _ if text.is_empty() => {}
             Inside::Nothing => {}
-            Inside::Prompt => self.exchange(Some(text.to_owned())),
+            Inside::Prompt => self.exchange(Some(without_hint(text).to_owned())),
             Inside::Ran => self.step(Step::Ran(text.to_owned())),
             Inside::Words => {
                 self.step(
@@ -145,11 +147,15 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Option<Talk> {
         self.enter(Inside::Nothing);
         // Many shells have the agent's mark too. Their commands get no answer of an agent, and stand above no composer.
-        let above = self.composed.unwrap_or_default();
+        let (begun, above) = self.composed.unwrap_or_default();
+        let answered = self.exchanges[..above].iter().rposition(|exchange| !exchange.steps.is_empty());
+        // Prompts wait in a row while the agent is at work. What follows its banner or an answer was said to it; where
+        // neither is to be seen, the last one was.
+        let theirs = begun.max(answered.map(|at| at + 1)).unwrap_or(above.saturating_sub(1));
         let mut place = 0;
         self.exchanges.retain(|exchange| {
             place += 1;
-            !exchange.steps.is_empty() || place == above
+            !exchange.steps.is_empty() || (theirs + 1..=above).contains(&place)
         });
         let last = self.exchanges.len().checked_sub(1)?;
         for (at, exchange) in self.exchanges.iter_mut().enumerate() {
@@ -174,6 +180,20 @@ fn command_without_time<'a>(timed: Option<(&'a str, &str)>, whole: &'a str) -> &
         Some((command, time)) if time.chars().all(|c| c.is_ascii_digit() || c == 'm' || c == ' ') => command,
         _ => whole,
     }
+}
+
+/// Below a prompt that waits until the agent is done, 2.1.325 says how to send it at once.
+fn without_hint(prompt: &str) -> &str {
+    match prompt.rsplit_once('\n') {
+        Some((said, hint)) if hint.starts_with("ctrl+") && hint.ends_with(" to send now") => said.trim_end(),
+        _ => prompt,
+    }
+}
+
+/// The first line of an agent, in a frame or beside its picture.
+fn is_banner(line: &str) -> bool {
+    let version = line.split_once("Claude Code v").map(|(_, version)| version);
+    version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// A line across the terminal.
@@ -272,6 +292,24 @@ mod tests {
         ));
         let prompts: Vec<_> = read.iter().map(|exchange| exchange.prompt.as_deref()).collect();
         assert_eq!(prompts, [Some("hi"), Some("mend it")]);
+    }
+
+    /// As 2.1.325 showed it when it was killed for lack of memory.
+    #[test]
+    fn prompts_that_wait_in_a_row_all_count() {
+        let rule = "─".repeat(40);
+        let screen = |banner: &str| {
+            let text = format!(
+                "❯ claude\n{banner}\n\n❯ ask-00 please\n\n❯ ask-01 and more\n  ctrl+x ctrl+s to send now\n\n✶ Booping…\n\n{rule}\n❯ Killed\n"
+            );
+            read(&text).into_iter().filter_map(|exchange| exchange.prompt).collect::<Vec<_>>()
+        };
+        for banner in [" ▐▛███▛█   Claude Code v2.1.325", "╭─── Claude Code v2.1.100 ───╮"]
+        {
+            assert_eq!(screen(banner), ["ask-00 please", "ask-01 and more"], "{banner}");
+        }
+        assert_eq!(screen("● Hi.")[1..], ["ask-00 please", "ask-01 and more"]);
+        assert_eq!(screen("Welcome to Claude Code v of tomorrow"), ["ask-01 and more"]);
     }
 
     #[test]
