@@ -148,6 +148,7 @@ fn snapshots(lab: &Lab, session: &str) -> String {
         .collect()
 }
 
+/// F-resume-23
 #[test]
 fn on_another_server_it_is_ended_only_when_asked_twice_and_never_at_work() {
     let lab = Lab::new(NEWEST).unwrap();

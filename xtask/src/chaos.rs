@@ -77,9 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Every record of a run; each is printed as it comes.
 pub(crate) fn records(args: &Args) -> Result<Vec<Record>> {
-    if std::env::var_os("REKINDLE_PROGRAM").is_none() {
-        workspace::build_program()?;
-    }
+    workspace::program_to_try()?;
     let versions =
         if args.agent.is_empty() { VERSIONS.map(str::to_owned).to_vec() } else { args.agent.clone() };
     let plan =

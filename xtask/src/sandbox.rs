@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// Runs a command or a shell in a new home and ends with its status; the home is gone afterwards.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let program = workspace::build_program()?;
+    let program = workspace::program_to_try()?;
     let lab = Lab::new(&args.agent)?;
     lab.home.script("rekindle", &format!("exec '{}' \"$@\"", program.display()))?;
     let mut command = match args.command.split_first() {

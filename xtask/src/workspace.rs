@@ -34,13 +34,21 @@ pub(crate) fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The program to try: `$REKINDLE_PROGRAM` where it names one, else the release build.
+pub(crate) fn program_to_try() -> Result<PathBuf> {
+    match std::env::var_os("REKINDLE_PROGRAM") {
+        Some(given) => PathBuf::from(given).canonicalize().context("REKINDLE_PROGRAM names no program"),
+        None => build_program(),
+    }
+}
+
 /// Builds the release program and tells where it is.
 ///
 /// On Linux it is linked whole where the C library can be: one file then runs on every distribution, and a hook starts half
 /// a millisecond earlier (docs/benchmarks.md). That is said for the program alone, because macros are libraries of the
 /// compiler and cannot be linked so.
 pub(crate) fn build_program() -> Result<PathBuf> {
-    let mut words = vec!["rustc", "--release", "--quiet", "--package", "rekindle", "--bin", "rekindle"];
+    let mut words = vec!["rustc", "--release", "--package", "rekindle", "--bin", "rekindle"];
     if links_whole() {
         words.extend(["--", "-C", "target-feature=+crt-static"]);
     }

@@ -42,7 +42,7 @@ pub struct Utterance {
 }
 
 impl<S: AsSource> Transcript<S> {
-    /// Visits everything that was said, in file order. Stops when `visit` says no.
+    /// Visits everything that was said, in the order in which it was. Stops when `visit` says no.
     ///
     /// # Errors
     /// Rows cannot be read again.
@@ -50,7 +50,7 @@ impl<S: AsSource> Transcript<S> {
         let tree = Tree::new(&self.index);
         let walk = tree.live_end(|no| tree.row(no).time).map(|end| tree.walk(end)).unwrap_or_default();
         let request = tree.request(&walk);
-        for no in tree.numbers() {
+        for no in tree.as_said() {
             let row = tree.row(no);
             let is_turn = row.kind().is_turn() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED);
             if !is_turn || row.is(Flags::META) {

@@ -1,7 +1,11 @@
 //! The end of a conversation, read from the last stretch of its file: the last exchange, names, and what the rows say
 //! about the agent. Cheap enough for every turn, whatever the size of the file.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
+
+use crate::order::parents_first;
 
 /// Something that was said, and where it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,13 +57,20 @@ impl Ending {
     /// Reads the rows in `tail`, which begins `base` bytes into the file. A first row that is cut off is passed over, as is
     /// every other row that cannot be read.
     pub fn of(tail: &[u8], base: u64) -> Ending {
-        let mut ending = Ending::default();
+        let mut rows = Vec::new();
         let mut offset = base;
         for line in tail.split_inclusive(|byte| *byte == b'\n') {
             if let Ok(Value::Object(row)) = serde_json::from_slice(line) {
-                ending.take(&Value::Object(row), offset);
+                rows.push((Value::Object(row), offset));
             }
             offset += line.len() as u64;
+        }
+        let id = |at: usize, key: &str| rows[at].0[key].as_str();
+        let places: HashMap<&str, usize> =
+            (0..rows.len()).rev().filter_map(|at| Some((id(at, "uuid")?, at))).collect();
+        let mut ending = Ending::default();
+        for at in parents_first(rows.len(), |at| places.get(id(at, "parentUuid")?).copied()) {
+            ending.take(&rows[at].0, rows[at].1);
         }
         ending
     }
@@ -200,6 +211,29 @@ mod tests {
         assert!(!ending.open_call, "the tool has answered");
         let calling = ROWS.rsplit_once("{").unwrap().0.rsplit_once("{\"type\":\"user\"").unwrap().0;
         assert!(Ending::of(calling.as_bytes(), 0).open_call);
+    }
+
+    /// As 2.1.31 wrote it; a ring and a row that is its own parent are taken as they stand.
+    /// F-resume-22
+    #[test]
+    fn a_reply_that_stands_before_its_prompt_is_its_reply() {
+        let row = |kind: &str, id: &str, parent: &str, text: &str| {
+            format!(
+                "{{\"type\":\"{kind}\",\"uuid\":\"{id}\",\"parentUuid\":\"{parent}\",\"message\":{{\"content\":\"{text}\"}}}}\n"
+            )
+        };
+        let said = |rows: &[String]| {
+            let ending = Ending::of(rows.concat().as_bytes(), 0);
+            (ending.prompt.map(|said| said.text), ending.reply.map(|said| said.text))
+        };
+        let both = (Some("ask".to_owned()), Some("answer".to_owned()));
+        let (reply, beside) = (row("assistant", "a", "u", "answer"), row("progress", "p", "a", ""));
+        let (start, prompt) = (row("progress", "s", "", ""), row("user", "u", "s", "ask"));
+        let stop = row("system", "e", "p", "");
+        assert_eq!(said(&[reply.clone(), beside.clone(), start.clone(), prompt.clone(), stop]), both);
+        assert_eq!(said(&[start, prompt, reply.clone()]), both);
+        assert_eq!(said(&[reply, beside, row("user", "u", "a", "ask")]), (both.0.clone(), None), "a ring");
+        assert_eq!(said(&[row("user", "u", "u", "ask")]), (both.0, None));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod index;
 pub mod json;
 mod lines;
 mod mend;
+mod order;
 mod plan;
 mod reach;
 mod salvage;

@@ -5,6 +5,7 @@
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{Index, NONE, Row, RowNo, ToolRole};
+use crate::order::parents_first;
 
 /// A set of rows, one bit each.
 #[derive(Clone, Default)]
@@ -100,6 +101,16 @@ impl<'a> Tree<'a> {
 
     pub(crate) fn numbers(&self) -> std::ops::Range<RowNo> {
         0..RowNo::try_from(self.index.rows.len()).unwrap_or(NONE)
+    }
+
+    /// All rows, in the order in which they were said.
+    pub(crate) fn as_said(&self) -> Vec<RowNo> {
+        if !self.forward {
+            return self.numbers().collect();
+        }
+        let parent = |no: usize| Some(self.parent[no]).filter(|parent| *parent != NONE).map(|no| no as usize);
+        let order = parents_first(self.parent.len(), parent);
+        order.into_iter().filter_map(|no| RowNo::try_from(no).ok()).collect()
     }
 
     /// A row of the main conversation: what a leaf, a parent or a turn can be.
@@ -261,7 +272,38 @@ impl<'a> Tree<'a> {
 
     /// The last row of the conversation in file order, as the newest agents choose it.
     pub(crate) fn last_row(&self) -> Option<RowNo> {
-        self.numbers().rev().find(|no| self.is_main(*no) && self.row(*no).kind() != Kind::System)
+        let last = self.numbers().rev().find(|no| self.can_end(*no))?;
+        // With a checkpoint they look no further.
+        let goes_on = self.forward && self.index.checkpoint.is_none();
+        Some(if goes_on { self.newest_below(last) } else { last })
+    }
+
+    /// Whether a conversation may end at this row.
+    fn can_end(&self, no: RowNo) -> bool {
+        self.is_main(no) && self.row(no).kind() != Kind::System
+    }
+
+    /// The newest of the rows before this one that descend from it, or itself: in a new conversation 2.1.31 may write a reply
+    /// before its prompt, and every version resumes at the reply (measured on 2.1.31, 2.1.100 and 2.1.325).
+    fn newest_below(&self, last: RowNo) -> RowNo {
+        let (mut below, mut seen) = (RowSet::default(), RowSet::default());
+        below.insert(last);
+        for start in (0..last).filter(|no| !self.surely_apart(*no, last)) {
+            let mut path = Vec::new();
+            let mut at = start;
+            // Each row is walked once; a ring ends where it began.
+            while at != NONE && !below.contains(at) && seen.insert(at) {
+                path.push(at);
+                at = self.parent[at as usize];
+            }
+            if at != NONE && below.contains(at) {
+                for no in path {
+                    below.insert(no);
+                }
+            }
+        }
+        let newer = (0..last).filter(|no| below.contains(*no) && self.can_end(*no));
+        newer.max_by_key(|no| (self.row(*no).time, *no)).unwrap_or(last)
     }
 
     /// The last row in file order that descends from this one, or itself.
@@ -274,7 +316,7 @@ impl<'a> Tree<'a> {
             let known = parent != NONE && below.contains(parent);
             if known || self.forward && self.descends(later, no) {
                 below.insert(later);
-                if self.is_main(later) && self.row(later).kind() != Kind::System {
+                if self.can_end(later) {
                     last = later;
                 }
             }

@@ -18,7 +18,7 @@ impl<S: AsSource> Transcript<S> {
     pub fn walked(&self, mut visit: impl FnMut(Utterance) -> bool) -> io::Result<()> {
         let tree = Tree::new(&self.index);
         let own = own_rows(&tree);
-        for no in tree.numbers().filter(|no| own.contains(*no)) {
+        for no in tree.as_said().into_iter().filter(|no| own.contains(*no)) {
             let row = tree.row(no);
             if !row.kind().is_turn() || row.flags.intersects(Flags::META | Flags::SIDECHAIN | Flags::REPEATED)
             {

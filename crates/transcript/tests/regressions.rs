@@ -218,3 +218,26 @@ fn a_root_behind_its_child_is_the_beginning() {
     let file = bytes(&rows);
     assert_eq!(repair_bytes(&file, Some(SESSION)).unwrap().0, file);
 }
+
+/// F-resume-22
+#[test]
+fn a_reply_that_stands_before_its_prompt_is_healthy() {
+    let mut rows = talk("uauaua");
+    rows.swap(4, 5);
+    let (whole, plans) = check(&rows, &[1, 2, 3, 4, 5, 6], &[]);
+    assert!(plans.is_empty(), "{plans:?}");
+    assert_eq!(whole, bytes(&rows));
+}
+
+#[test]
+fn what_was_rewound_to_a_row_without_an_id_stays_so() {
+    let mut rows = talk("uauaua");
+    let mut nameless = system(9, 2, "stop_hook_summary");
+    nameless["timestamp"] = rows[1]["timestamp"].clone();
+    nameless["uuid"] = Value::Null;
+    for prompt in [2, 4] {
+        rows[prompt]["parentUuid"] = uuid(9).into();
+    }
+    rows.insert(2, nameless);
+    check(&rows, &[1, 2, 5, 6], &[3, 4]);
+}

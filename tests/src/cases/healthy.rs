@@ -16,6 +16,13 @@ pub(super) fn cases() -> Vec<Case> {
             .never(&["ask-06", "reply-06"])
             .unchanged(),
         Case::rows(
+            "reply-first",
+            &[],
+            "rows were written at once: the last reply stands before its prompt",
+            reply_first,
+        )
+        .unchanged(),
+        Case::rows(
             "mode-rows",
             &[],
             "the same metadata rows again and again: the last one counts",
@@ -82,6 +89,15 @@ fn rewound(base: &mut Base) -> Result<()> {
     let turn = new_turn(base, parent, 8, 3600)?;
     base.keep(|row| row["type"] != "last-prompt");
     base.append(&turn);
+    Ok(())
+}
+
+/// As 2.1.31 writes it now and then in a new conversation (measured).
+fn reply_first(base: &mut Base) -> Result<()> {
+    let ask = base.ask(7)?;
+    base.drop_rows(&[ask]);
+    base.keep(|row| row["type"] != "last-prompt");
+    base.append(&[ask]);
     Ok(())
 }
 

@@ -63,8 +63,9 @@ impl Mend<'_> {
     /// The newest agents climb from the very last row, system rows included; older ones take the newest of any kind.
     /// One that hangs elsewhere would hide the end of the conversation.
     fn trailing_rows(&mut self, last: RowNo) {
-        let behind: Vec<RowNo> =
-            (last + 1..self.tree.numbers().end).filter(|no| self.tree.is_main(*no)).collect();
+        // What leads to the last row may stand behind it.
+        let astray = |no: &RowNo| self.tree.is_main(*no) && !self.tree.descends(last, *no);
+        let behind: Vec<RowNo> = (last + 1..self.tree.numbers().end).filter(astray).collect();
         for no in behind {
             if self.tree.row(no).is(Flags::COMPACT_BOUNDARY) {
                 self.found(Class::B9, no, "the compaction that never came about goes aside");

@@ -82,7 +82,9 @@ impl Mend<'_> {
             if asks {
                 let first = prompts.entry(id).or_insert(no);
                 let place = self.tree.parent[*first as usize];
-                let lost = place != NONE && self.awaits_row(place);
+                // A row that has lost its own id is the one that both mean.
+                let nameless = |no: RowNo| self.tree.row(no).is(Flags::NO_UUID);
+                let lost = place != NONE && (nameless(place) || self.awaits_row(place));
                 if *first != no && lost && self.tree.segment(place) == self.tree.segment(no) {
                     earlier = Some(place);
                 }
