@@ -35,6 +35,12 @@ impl Finished {
     }
 }
 
+/// Whether a process can still do anything.
+pub fn runs(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z')))
+}
+
 /// A process that dies with this value, and everything in its group with it.
 #[derive(Debug)]
 pub struct Running(Child);

@@ -46,13 +46,22 @@ impl Lab {
         process::run(&mut command, PATIENCE)
     }
 
-    /// Ends the server with everything in it, and waits until these conversations are known to have crashed.
+    /// Ends the server with everything in it, and waits until these conversations are known to have crashed, and their agents
+    /// write no more.
     pub fn crash(&self, sessions: &[&str]) -> Result<()> {
+        let pids = |session: &&str| {
+            let record = self.record(session).unwrap_or_default();
+            let runs = record["runs"].as_array().cloned().unwrap_or_default();
+            runs.into_iter().filter_map(|run| run["pid"].as_u64())
+        };
+        let agents: Vec<u64> = sessions.iter().flat_map(pids).collect();
         self.tmux(&["kill-server"])?;
         let crashed =
             |session: &&str| self.record(session).is_some_and(|record| record["status"] == "crashed");
         let all = || self.home.rekindle(&["settle"]).is_ok() && sessions.iter().all(crashed);
         ensure!(wait_until(PATIENCE, all), "not all crashed: {:?}", self.short_records());
+        let gone = || !agents.iter().any(|pid| process::runs(*pid));
+        ensure!(wait_until(PATIENCE, gone), "agents outlive their server: {agents:?}");
         Ok(())
     }
 

@@ -57,6 +57,20 @@ fn home() -> Home {
 }
 
 #[test]
+fn what_cannot_be_restored_or_recovered() {
+    let home = home();
+    // The first one makes the key that marks its own records.
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    fails(&home, &["restore"], USAGE, "there is no save");
+    fails(&home, &["restore", "no-such", "--yes"], USAGE, "there is no save \"no-such\"");
+    let nobody = home.rekindle(&["restore", "--max-parallel", "0", "--yes"]).unwrap();
+    assert!(nobody.code() == Some(USAGE) && nobody.stderr.contains("0 is not in 1.."), "{}", nobody.words());
+    fails(&home, &["saves", "show", "no-such"], USAGE, "there is no save \"no-such\"");
+    fails(&home, &["recover", "no-such"], USAGE, "\"no-such\" is no session, pane or name here");
+    fails(&home, &["inject", "no-such", "words"], USAGE, "\"no-such\" is no session, pane or name here");
+}
+
+#[test]
 fn an_unknown_or_ambiguous_id() {
     let home = home();
     for reader in READERS {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use lab::Lab;
 use lab::agent::VERSIONS;
-use lab::process::{Finished, Running, run, wait_until};
+use lab::process::{Finished, Running, run, runs, wait_until};
 use lab::wired::PATIENCE;
 use serde_json::Value;
 
@@ -21,11 +21,6 @@ fn inside(lab: &Lab, session: &str) -> Vec<u64> {
 
 fn pid(record: &Value) -> u64 {
     record["runs"].as_array().unwrap().last().unwrap()["pid"].as_u64().unwrap()
-}
-
-fn runs(pid: u64) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with('Z'))
 }
 
 /// What a pane of 80 columns shows, without the lines that are empty.

@@ -142,8 +142,7 @@ fn what_is_lost_goes_on_from_its_screen() {
     let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
     let snapshots = lab.home.state().join("snapshots").join(id(&record));
     assert!(wait_until(PATIENCE, || fs::read_dir(&snapshots).is_ok_and(|files| files.count() > 0)));
-    lab.tmux(&["kill-server"]).unwrap();
-    lab.settle_until(&id(&record), "crashed", |record| record["status"] == "crashed").unwrap();
+    lab.crash(&[&id(&record)]).unwrap();
     fs::remove_file(record["transcriptPath"].as_str().unwrap()).unwrap();
     lab.home.lose_vault().unwrap();
     let told = recover(&lab, &["--preview"]);

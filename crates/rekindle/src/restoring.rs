@@ -83,7 +83,7 @@ pub(crate) fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled) -> Result<Vec
 /// How a plan is carried out.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manner<'a> {
-    pub(crate) max_parallel: Option<usize>,
+    pub(crate) max_parallel: Option<u32>,
     /// Whether panes wait for their user; the configuration says so where nobody does.
     pub(crate) lazy: Option<bool>,
     pub(crate) briefing: Option<&'a Briefing<'a>>,
@@ -128,7 +128,7 @@ pub(crate) fn act(
         state,
         clinic: &context.clinic,
         records: &settled.records,
-        max_parallel: manner.max_parallel.unwrap_or(restore.max_parallel as usize),
+        max_parallel: manner.max_parallel.unwrap_or(restore.max_parallel) as usize,
         lazy: manner.lazy.unwrap_or(restore.lazy),
         least_memory: restore.min_free_memory.0,
         note_on_resume: restore.note_on_resume,

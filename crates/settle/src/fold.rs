@@ -155,7 +155,16 @@ fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
 
 /// Whether an event without an agent is the end of this run: nothing else in the conversation was going on then.
 fn tells_its_end(run: &Run, heard: &Heard) -> bool {
-    matches!(heard.what, What::End { .. }) && run.ended_at.is_none() && heard.at >= run.launched_at
+    matches!(heard.what, What::End { .. }) && run.end_reason.is_none() && heard.at >= run.launched_at
+}
+
+/// On a busy machine an agent is gone before its last hook is heard: what it said counts more than that it was silent then.
+fn judge_again(record: &mut SessionRecord) {
+    let silent = matches!(record.reason.as_deref(), Some("process_died" | "oom"));
+    if record.status == Status::Crashed && silent {
+        record.status = Status::Active;
+        record.reason = None;
+    }
 }
 
 fn doing(record: &mut SessionRecord, state: Doing, at: Timestamp) {
@@ -188,6 +197,8 @@ fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bo
         // Whether it was really this one is seen by whether it still lives: the verdict's business.
         run.ended_at = Some(heard.at);
         run.end_reason = Some(reason.to_owned());
+        run.hung_up = run.tty.is_some() && heard.chain.first().is_some_and(|hook| hook.tty == 0);
+        judge_again(record);
         notes.push(note(heard.at, "session_ended", &record.session_id).with("reason", reason));
         return;
     }
@@ -204,6 +215,7 @@ fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bo
     if late {
         return;
     }
+    judge_again(record);
     if one_shot {
         record.status = Status::EndedCleanly;
         record.reason = Some("one_shot".to_owned());

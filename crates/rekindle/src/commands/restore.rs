@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["save", "only", "dry_run", "yes", "lazy"])]
     last: bool,
     /// Agents that start at once
-    #[arg(long, value_name = "N")]
-    max_parallel: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_parallel: Option<u32>,
     /// What asks for it
     #[arg(long, hide = true, value_enum, default_value_t = Trigger::Manual)]
     by: Trigger,

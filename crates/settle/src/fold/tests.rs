@@ -34,6 +34,23 @@ fn a_terminal_that_went_first_is_a_hang_up() {
     assert!(!hung_up(-1, -1), "setsid: there never was one");
 }
 
+/// Its hook was heard after its death had been judged, and may have looked for it in vain.
+#[test]
+fn a_word_that_comes_late_counts_more_than_silence() {
+    let mut orphan = Said::by(agent(1, -1), "SessionEnd", 2).with("reason", "other");
+    orphan.chain[0].comm = "sh".to_owned();
+    for last in [end(agent(5, -1), 2, "other"), orphan] {
+        for (judged, expect) in [("process_died", Status::Active), ("server_exit", Status::Crashed)] {
+            let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
+            record.status = Status::Crashed;
+            record.reason = Some(judged.to_owned());
+            record.runs[0].ended_at = Some(crate::bench::at(3));
+            fold(&mut record, &last.heard());
+            assert_eq!((record.status, record.runs[0].hung_up), (expect, true), "{judged}");
+        }
+    }
+}
+
 #[test]
 fn activity_follows_the_turns() {
     let check = |event: Said, expect: Doing| {
