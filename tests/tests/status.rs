@@ -111,6 +111,10 @@ fn nobody_yet() {
     assert_eq!((&json["schemaVersion"], &json["agents"]), (&json!(1), &json!([])));
     let json = home.rekindle_json(&["map"]).unwrap();
     assert_eq!(json, json!({"schemaVersion": 1, "schema": 1}));
+    assert!(home.rekindle(&["init", "--yes"]).unwrap().success());
+    insta::assert_snapshot!(said(&home, &["status"]), @r#"
+    No agents yet: start one.
+    "#);
 }
 
 #[test]

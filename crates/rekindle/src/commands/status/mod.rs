@@ -115,7 +115,7 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
     lines.extend(survey.pause.as_ref().map(|pause| paused_words(pause, survey.now)));
     lines.extend(survey.stale.as_ref().map(|why| format!("not up to date: {why}")));
     if shown.is_empty() {
-        lines.push(nobody(survey, args));
+        lines.push(nobody(context, survey, args));
     } else {
         lines.push(table::table(context, survey, shown));
         lines.push(String::new());
@@ -130,9 +130,12 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
 }
 
 /// What there is to say when there is nobody to show.
-fn nobody(survey: &Survey, args: &Args) -> String {
+fn nobody(context: &Context, survey: &Survey, args: &Args) -> String {
     if survey.view.agents.is_empty() {
-        return "No agents yet: connect them with `rekindle init`, then start one.".to_owned();
+        let state = context.clinic.state.path();
+        let wired = context.clinic.configs.iter().any(|config| wiring::is_wired(state, config.path()));
+        let how = if wired { "start one" } else { "connect them with `rekindle init`, then start one" };
+        return format!("No agents yet: {how}.");
     }
     if args.targets.is_empty() {
         let known = crate::output::count(survey.view.agents.len() as u64, "conversation", "conversations");
