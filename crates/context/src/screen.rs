@@ -225,10 +225,21 @@ fn running(text: &str) -> Option<Deed> {
         let outcome = if about.ends_with('…') { Outcome::Open } else { Outcome::Done(String::new()) };
         return Some(Deed { tool: String::new(), ..deed(about, outcome) });
     }
+    if text.ends_with('…') && at_several(text) {
+        return Some(Deed { tool: String::new(), ..deed(text, Outcome::Open) });
+    }
     let number = text.strip_prefix("Ran ")?.split(' ').next()?;
     let commands = text.ends_with("shell command") || text.ends_with("shell commands");
     let counted = commands && number.bytes().all(|byte| byte.is_ascii_digit());
     counted.then(|| deed(text, Outcome::Done(String::new())))
+}
+
+/// `Running 1 shell command…`, `Reading 2 files…`: how 2.1.325 begins to show tools, before it says how to see more of them.
+fn at_several(text: &str) -> bool {
+    let mut words = text.split(' ');
+    let (doing, number) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let counts = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    counts && doing.ends_with("ing") && doing.starts_with(char::is_uppercase) && !text.contains('\n')
 }
 
 /// A line of a result, whose first line stands three columns further than a tool's.
@@ -310,6 +321,20 @@ mod tests {
         }
         assert_eq!(screen("● Hi.")[1..], ["ask-00 please", "ask-01 and more"]);
         assert_eq!(screen("Welcome to Claude Code v of tomorrow"), ["ask-01 and more"]);
+    }
+
+    #[test]
+    fn a_tool_that_has_just_begun_is_at_work() {
+        for (text, at_work) in [
+            ("Running 1 shell command…", true),
+            ("Reading 2 files, running 1 shell command…", true),
+            ("Running 1 shell command… (ctrl+o to expand)", true),
+            ("Running the tests now…", false),
+            ("Nothing 1 can say\nends so…", false),
+        ] {
+            let open = running(text).is_some_and(|deed| deed.outcome == Outcome::Open);
+            assert_eq!(open, at_work, "{text}");
+        }
     }
 
     #[test]

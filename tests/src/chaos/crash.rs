@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::random::Random;
+use super::saving::Moment;
 use super::stage::Stage;
 use crate::agent::{Agent, VERSIONS};
 use crate::bodies::Body;
@@ -86,6 +87,12 @@ impl Stage {
                 agents.iter().find(|agent| agent.is_in(&bodies, shown.pid)).context("no agent in it")?;
             self.log.say(&format!("kill -9 of {}, {}", self.talkers[at].word, agent.pid));
             agent.kill();
+            // A save may see the agent gone and its pane still there.
+            let mut places = self.moments.last().map(|moment| moment.places.clone()).unwrap_or_default();
+            if let Some(place) = places.get_mut(at) {
+                *place = None;
+            }
+            self.moments.push(Moment { shape: before.clone(), places });
             let gone = || {
                 let lives = self.lab.home.agents().iter().any(|other| other.pid == agent.pid);
                 !lives && (typed || self.lab.shape().is_ok_and(|shape| shape.len() < before.len()))
