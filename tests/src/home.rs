@@ -105,8 +105,10 @@ impl Home {
     pub fn lose_vault(&self) -> Result<()> {
         let turn = fs::File::create(self.state().join("locks/mirror"))?;
         turn.lock()?;
-        fs::remove_dir_all(self.state().join("vault"))?;
-        Ok(())
+        match fs::remove_dir_all(self.state().join("vault")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed?),
+        }
     }
 
     /// A folder at the front of `PATH`.

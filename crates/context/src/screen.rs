@@ -31,7 +31,7 @@ impl Talk {
             }
             if composer {
                 reader.composed = Some((begun, reader.exchanges.len()));
-            } else if is_banner(line) {
+            } else if reader.inside == Inside::Nothing && is_banner(line) {
                 begun = Some(reader.exchanges.len());
             }
         }
@@ -239,7 +239,7 @@ fn at_several(text: &str) -> bool {
     let mut words = text.split(' ');
     let (doing, number) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let counts = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    counts && doing.ends_with("ing") && doing.starts_with(char::is_uppercase) && !text.contains('\n')
+    counts && ["Running", "Reading", "Searching", "Listing"].contains(&doing) && !text.contains('\n')
 }
 
 /// A line of a result, whose first line stands three columns further than a tool's.
@@ -330,7 +330,8 @@ mod tests {
             ("Reading 2 files, running 1 shell command…", true),
             ("Running 1 shell command… (ctrl+o to expand)", true),
             ("Running the tests now…", false),
-            ("Nothing 1 can say\nends so…", false),
+            ("Fixing 3 bugs…", false),
+            ("Running 1 command\nafter another…", false),
         ] {
             let open = running(text).is_some_and(|deed| deed.outcome == Outcome::Open);
             assert_eq!(open, at_work, "{text}");

@@ -151,13 +151,14 @@ impl Clinic {
         generation: Option<u32>,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        let found = self.vault.find(session)?.into_iter().filter_map(|conversation| {
-            let mirrored = conversation.transcript()?.clone();
+        let has = |file: &MirroredFile| {
+            generation.is_none_or(|number| file.generations.iter().any(|known| known.number == number))
+        };
+        let found = self.vault.find(session)?.into_iter().find_map(|conversation| {
+            let mirrored = conversation.transcript().filter(|file| has(file))?.clone();
             let path = conversation.config.join(&mirrored.name);
             wanted(&path).then_some((conversation, mirrored, path))
         });
-        // Another account may have no more of it than a title.
-        let found = found.min_by_key(|(conversation, ..)| !conversation.talks());
         let Some((conversation, mirrored, path)) = found else { return Ok(None) };
         let chosen = match generation {
             Some(number) => {

@@ -208,11 +208,13 @@ pub(crate) fn transcript(
     session: &SessionId,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact) {
-    let in_vault = || clinic.vault.find(session).ok().map(|found| found.iter().any(|one| one.talks()));
-    let missing = || match (in_vault(), record.is_some_and(|record| record.last_prompt.is_none())) {
-        (Some(true), _) => TranscriptFact::Missing { in_vault: true },
-        (Some(false), true) => TranscriptFact::Never,
-        (Some(false), false) => TranscriptFact::Missing { in_vault: false },
+    let vaulted = || clinic.vault.find(session).ok();
+    let in_vault = || vaulted().map(|found| found.iter().any(|one| one.talks()));
+    let missing = || match (vaulted(), record.is_some_and(|record| record.last_prompt.is_none())) {
+        (Some(found), _) if found.iter().any(|one| one.talks()) => TranscriptFact::Missing { in_vault: true },
+        // A copy in which nothing is said shows that there was a file.
+        (Some(found), true) if found.is_empty() => TranscriptFact::Never,
+        (Some(_), _) => TranscriptFact::Missing { in_vault: false },
         (None, _) => TranscriptFact::Unknown,
     };
     let file = match clinic.target(session.as_str()) {

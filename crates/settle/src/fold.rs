@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use runs::environment;
 
 use context::shorten;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use state::journal::Entry;
 use state::record::{Activity, Doing, Run, SessionRecord, Status};
 
@@ -131,6 +131,7 @@ fn come_back(record: &mut SessionRecord, heard: &Heard) {
         if let Some(run) = record.runs.last_mut() {
             run.ended_at = None;
             run.end_reason = None;
+            run.hung_up = false;
         }
     }
 }
@@ -155,8 +156,15 @@ fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
 
 /// Whether an event without an agent is the end of this run: nothing else in the conversation was going on then.
 fn tells_its_end(run: &Run, heard: &Heard) -> bool {
-    matches!(heard.what, What::End { .. }) && run.end_reason.is_none() && heard.at >= run.launched_at
+    let in_time = run.ended_at.is_none_or(|ended| heard.at <= ended + LAST_WORDS);
+    matches!(heard.what, What::End { .. })
+        && run.end_reason.is_none()
+        && heard.at >= run.launched_at
+        && in_time
 }
+
+/// An agent's last hook runs for seconds after its death at most; what is said later is another one's end.
+const LAST_WORDS: SignedDuration = SignedDuration::from_secs(30);
 
 /// On a busy machine an agent is gone before its last hook is heard: what it said counts more than that it was silent then.
 fn judge_again(record: &mut SessionRecord) {
@@ -197,7 +205,6 @@ fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bo
         // Whether it was really this one is seen by whether it still lives: the verdict's business.
         run.ended_at = Some(heard.at);
         run.end_reason = Some(reason.to_owned());
-        run.hung_up = run.tty.is_some() && heard.chain.first().is_some_and(|hook| hook.tty == 0);
         judge_again(record);
         notes.push(note(heard.at, "session_ended", &record.session_id).with("reason", reason));
         return;

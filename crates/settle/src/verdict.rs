@@ -74,7 +74,7 @@ fn after_death(record: &SessionRecord, run: &Run, world: &World) -> Option<Verdi
         (Life::Alive, server) => {
             let pane = server.and_then(|server| server.pane(&place.pane));
             match pane {
-                None if run.hung_up => {
+                None if said_so && run.hung_up => {
                     ended("pane_closed", format!("its pane {} was closed, its server lives", place.pane))
                 }
                 None if said_so => crashed("killed", "it was told to end by a signal, and its pane with it"),
@@ -108,5 +108,7 @@ pub(crate) fn pronounce(record: &mut SessionRecord, verdict: &Verdict, now: Time
     let event = if verdict.status == Status::Crashed { "session_crashed" } else { "session_closed" };
     let entry = note(now, event, &record.session_id);
     let entry = entry.with("reason", verdict.reason).with("why", verdict.detail.clone());
-    mark(entry, record.run().map(|run| format!("{}@{}", run.pid, run.proc_start)).unwrap_or_default())
+    // A word that came late may have changed it: that is told again.
+    let of = |run: &Run| format!("{}@{} {}", run.pid, run.proc_start, verdict.reason);
+    mark(entry, record.run().map(of).unwrap_or_default())
 }

@@ -241,3 +241,19 @@ fn what_was_rewound_to_a_row_without_an_id_stays_so() {
     rows.insert(2, nameless);
     check(&rows, &[1, 2, 5, 6], &[3, 4]);
 }
+
+#[test]
+fn a_branch_between_a_reply_and_its_prompt_is_not_joined() {
+    let mut rows = talk("uauaua");
+    rows[4]["parentUuid"] = uuid(2).into();
+    rows.swap(2, 3);
+    let prompt = rows.remove(3);
+    rows.push(prompt);
+    let (whole, _) = repair_bytes(&bytes(&rows), Some(SESSION)).unwrap();
+    let lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mended: Vec<Value> = lines.map(|line| serde_json::from_slice(line).unwrap()).collect();
+    for row in &rows {
+        let now = mended.iter().find(|now| now["uuid"] == row["uuid"]).unwrap();
+        assert_eq!(now["parentUuid"], row["parentUuid"], "{}", show(&whole));
+    }
+}

@@ -63,11 +63,15 @@ pub struct GenerationInfo {
 }
 
 impl Conversation {
-    /// The transcript; of a session that exists in several project folders, the one that was seen last.
+    /// The transcript; of a session that exists in several project folders, one in which something was said, the one that was
+    /// seen last.
     pub fn transcript(&self) -> Option<&MirroredFile> {
         let mains =
             self.files.iter().filter(|file| matches!(file.kind, FileKind::Transcript | FileKind::History));
-        mains.max_by_key(|file| (file.gone.is_none(), file.generations.last().map(|newest| newest.until)))
+        mains.max_by_key(|file| {
+            let talks = file.best_generation().is_some_and(|best| best.talks);
+            (talks, file.gone.is_none(), file.generations.last().map(|newest| newest.until))
+        })
     }
 
     /// Whether anything was said in what would be put back. An agent whose transcript is deleted goes on with a new file, and
@@ -123,9 +127,12 @@ impl Vault {
         self.describe(key)
     }
 
-    /// The conversations of a session: one per configuration directory that has it.
+    /// The conversations of a session: one per configuration directory that has it, those first in which something was said.
     pub fn find(&self, session: &SessionId) -> Result<Vec<Conversation>, Error> {
-        self.keys_of(session)?.iter().filter_map(|key| self.describe(key).transpose()).collect()
+        let found = self.keys_of(session)?.into_iter().filter_map(|key| self.describe(&key).transpose());
+        let mut found: Vec<Conversation> = found.collect::<Result<_, Error>>()?;
+        found.sort_by_key(|conversation| !conversation.talks());
+        Ok(found)
     }
 
     /// What happened to a session's files, oldest first: deleted, emptied, truncated, overwritten, returned.

@@ -141,8 +141,8 @@ fn may_be_ended(context: &Context, args: &TakeArgs, here: &Here) -> Result<LiveO
     match Found::seen_from(who, Some(here), &settled.world) {
         Found::Somebody { who, taking: Taking::End } => {
             let decided = if_nobody_were_in_it(&ground, session, restoring::wanted(context, true, false));
-            // A fresh agent is no answer: this one still remembers.
-            if !decided.act.starts() || decided.act == Act::Fresh {
+            // An agent that knows nothing is no answer: this one may remember.
+            if !decided.act.starts() || matches!(decided.act, Act::Fresh | Act::Begin) {
                 return Err(refused(format!("{} stays: {}", who.whom(), decided.reason)));
             }
             restoring::remember_screens(context, &settled, std::iter::once(session));

@@ -32,6 +32,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             // Back in this conversation, after /resume or /clear led out of it; or its end was told by mistake.
             run.ended_at = None;
             run.end_reason = None;
+            run.hung_up = false;
         }
         if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
             learn(run, launch.clone(), heard);

@@ -39,16 +39,30 @@ fn a_terminal_that_went_first_is_a_hang_up() {
 fn a_word_that_comes_late_counts_more_than_silence() {
     let mut orphan = Said::by(agent(1, -1), "SessionEnd", 2).with("reason", "other");
     orphan.chain[0].comm = "sh".to_owned();
-    for last in [end(agent(5, -1), 2, "other"), orphan] {
+    // Whose terminal an orphan has lost cannot be told: that of a session whose leader died, too.
+    for (last, hung_up) in [(end(agent(5, -1), 2, "other"), true), (orphan, false)] {
         for (judged, expect) in [("process_died", Status::Active), ("server_exit", Status::Crashed)] {
             let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
             record.status = Status::Crashed;
             record.reason = Some(judged.to_owned());
             record.runs[0].ended_at = Some(crate::bench::at(3));
             fold(&mut record, &last.heard());
-            assert_eq!((record.status, record.runs[0].hung_up), (expect, true), "{judged}");
+            assert_eq!((record.status, record.runs[0].hung_up), (expect, hung_up), "{judged}");
         }
     }
+}
+
+/// Somebody else resumed it for one prompt, long after, and was gone before its hook could look.
+#[test]
+fn an_end_that_comes_long_after_a_death_is_anothers() {
+    let mut orphan = Said::by(agent(1, -1), "SessionEnd", 2000).with("reason", "prompt_input_exit");
+    orphan.chain[0].comm = "sh".to_owned();
+    let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
+    record.status = Status::Crashed;
+    record.reason = Some("process_died".to_owned());
+    record.runs[0].ended_at = Some(crate::bench::at(3));
+    fold(&mut record, &orphan.heard());
+    assert_eq!((record.status, record.runs[0].end_reason.as_deref()), (Status::Crashed, None));
 }
 
 #[test]

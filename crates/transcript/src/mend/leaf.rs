@@ -4,9 +4,11 @@
 use std::io;
 
 use crate::class::Class;
+use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::RowNo;
 use crate::json::{Outline, encode};
+use crate::tree::RowSet;
 
 use super::row_text::id_value;
 use super::{Mend, NewRow};
@@ -63,8 +65,14 @@ impl Mend<'_> {
     /// The newest agents climb from the very last row, system rows included; older ones take the newest of any kind.
     /// One that hangs elsewhere would hide the end of the conversation.
     fn trailing_rows(&mut self, last: RowNo) {
-        // What leads to the last row may stand behind it.
-        let astray = |no: &RowNo| self.tree.is_main(*no) && !self.tree.descends(last, *no);
+        // Turns behind it lead to it, or are of another branch, which is not ours to join.
+        let mut way = RowSet::default();
+        for no in self.tree.walk(last) {
+            way.insert(no);
+        }
+        let astray = |no: &RowNo| {
+            self.tree.is_main(*no) && self.tree.row(*no).kind() == Kind::System && !way.contains(*no)
+        };
         let behind: Vec<RowNo> = (last + 1..self.tree.numbers().end).filter(astray).collect();
         for no in behind {
             if self.tree.row(no).is(Flags::COMPACT_BOUNDARY) {
