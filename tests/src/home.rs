@@ -139,6 +139,11 @@ impl Home {
         Ok(())
     }
 
+    /// An agent that knows no more than its version.
+    pub fn pretend_agent(&self, version: &str) -> Result<()> {
+        self.script("claude", &format!("echo '{version} (Claude Code)'"))
+    }
+
     /// A private tmux server, started by its first command and killed with the home.
     pub fn tmux(&self) -> &Tmux {
         &self.tmux

@@ -25,6 +25,27 @@ impl Home {
         process::run(&mut self.rekindle_command(arguments), DEADLINE)
     }
 
+    /// A command that runs the program on a machine that has nothing but what the home has.
+    pub fn bare_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.rekindle_command(arguments);
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.bin().display()));
+        command
+    }
+
+    /// Runs the program on such a machine.
+    pub fn bare(&self, arguments: &[&str]) -> Result<Finished> {
+        process::run(&mut self.bare_command(arguments), DEADLINE)
+    }
+
+    /// Runs the program on such a machine. It must succeed.
+    pub fn bare_done(&self, arguments: &[&str]) -> Result<Finished> {
+        let done = self.bare(arguments)?;
+        if !done.success() {
+            bail!("{arguments:?} ended with {:?}: {}", done.code(), done.words());
+        }
+        Ok(done)
+    }
+
     /// Runs the program with `--json` and reads what it printed. It must succeed.
     pub fn rekindle_json(&self, arguments: &[&str]) -> Result<Value> {
         let done = self.rekindle(&[arguments, &["--json"]].concat())?;

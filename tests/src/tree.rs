@@ -51,13 +51,36 @@ pub fn look(folder: &Path) -> Result<BTreeMap<PathBuf, Entry>> {
     Ok(found)
 }
 
+/// The same without times and what folders take: what an undoing gives back.
+pub fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Entry>> {
+    let mut found = look(folder)?;
+    for entry in found.values_mut() {
+        entry.mtime = (0, 0);
+        if entry.content == Content::Folder {
+            entry.size = 0;
+        }
+    }
+    Ok(found)
+}
+
+/// The names of what differs between two looks.
+pub fn differing(before: &BTreeMap<PathBuf, Entry>, after: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
+    changed(before, after).map(|name| name.display().to_string()).collect()
+}
+
 /// What differs between two looks, for people; empty where nothing does.
 pub fn differences(before: &BTreeMap<PathBuf, Entry>, after: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
-    let names: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
-    let differs = names.into_iter().filter(|name| before.get(*name) != after.get(*name));
-    differs
+    changed(before, after)
         .map(|name| format!("{}: {:?} -> {:?}", name.display(), before.get(name), after.get(name)))
         .collect()
+}
+
+fn changed<'a>(
+    before: &'a BTreeMap<PathBuf, Entry>,
+    after: &'a BTreeMap<PathBuf, Entry>,
+) -> impl Iterator<Item = &'a PathBuf> {
+    let names: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
+    names.into_iter().filter(|name| before.get(*name) != after.get(*name))
 }
 
 /// A checksum of a file, read piece by piece.

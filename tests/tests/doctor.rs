@@ -8,37 +8,19 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use lab::home::Home;
-use lab::process::{self, Finished};
+use lab::process;
 use lab::rekindle::DEADLINE;
 use lab::tree;
 use serde_json::{Value, json};
 
 const DENY: &str = r#"{"permissions": {"deny": ["Read(.env)"]}}"#;
 
-/// The program, on a machine that has nothing but what the home has.
-fn command(home: &Home, words: &[&str]) -> Command {
-    let mut command = home.rekindle_command(words);
-    command.env("PATH", format!("{}:/usr/bin:/bin", home.bin().display()));
-    command
-}
-
-fn run(home: &Home, words: &[&str]) -> Finished {
-    process::run(&mut command(home, words), DEADLINE).unwrap()
-}
-
-fn done(home: &Home, words: &[&str]) -> Finished {
-    let done = run(home, words);
-    assert!(done.success(), "{words:?}: {:?} {}", done.code(), done.words());
-    done
-}
-
 /// What the doctor finds, as JSON, and how it ended.
 fn doctor(home: &Home, words: &[&str]) -> (Value, Option<i32>) {
-    let told = run(home, &[&["doctor", "--json"], words].concat());
+    let told = home.bare(&[&["doctor", "--json"], words].concat()).unwrap();
     assert!(!told.stdout.contains("\"disk-full\""), "the disk of this machine is nearly full");
     (serde_json::from_str(&told.stdout).unwrap(), told.code())
 }
@@ -53,15 +35,11 @@ fn told(found: &Value) -> Vec<String> {
         .collect()
 }
 
-fn agent(home: &Home, version: &str) {
-    home.script("claude", &format!("echo '{version} (Claude Code)'")).unwrap();
-}
-
 /// A home with an agent and the program on its path.
 fn fresh() -> Home {
     let home = Home::new().unwrap();
     fs::write(home.config().join("settings.json"), DENY).unwrap();
-    agent(&home, "2.1.325");
+    home.pretend_agent("2.1.325").unwrap();
     std::os::unix::fs::symlink(lab::program(), home.bin().join("rekindle")).unwrap();
     fs::set_permissions(home.state(), fs::Permissions::from_mode(0o700)).unwrap();
     home
@@ -69,7 +47,7 @@ fn fresh() -> Home {
 
 fn wired() -> Home {
     let home = fresh();
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     home
 }
 
@@ -86,7 +64,7 @@ fn a_fresh_home_is_told_to_run_init_and_looking_makes_nothing() {
     let home = fresh();
     fs::remove_dir(home.state()).unwrap();
     let before = tree::look(home.root()).unwrap();
-    let told = run(&home, &["doctor"]);
+    let told = home.bare(&["doctor"]).unwrap();
     assert_eq!(told.code(), Some(1), "{}", told.words());
     insta::assert_snapshot!(without_figures(&told.stdout), @"
     ✗ no agent calls rekindle yet
@@ -101,7 +79,7 @@ fn a_fresh_home_is_told_to_run_init_and_looking_makes_nothing() {
     ✓ N GB are free
     1 problem
     ");
-    assert_eq!(run(&home, &["doctor", "--fix", "--yes"]).code(), Some(1));
+    assert_eq!(home.bare(&["doctor", "--fix", "--yes"]).unwrap().code(), Some(1));
     assert_eq!(tree::differences(&before, &tree::look(home.root()).unwrap()), [""; 0]);
 }
 
@@ -123,7 +101,7 @@ fn without_figures(text: &str) -> String {
 fn after_init_all_is_well() {
     let home = wired();
     let before = tree::look(home.root()).unwrap();
-    let told = done(&home, &["doctor"]);
+    let told = home.bare_done(&["doctor"]).unwrap();
     insta::assert_snapshot!(without_figures(&told.stdout), @"
     ✓ agents call rekindle in 1 configuration directory
     ✓ settings can be read, and hooks are on
@@ -176,18 +154,18 @@ fn an_older_agent_appears_and_the_deny_rule_holds_again() {
     let before = fs::read_to_string(&settings).unwrap();
 
     // Shown, and nothing is done.
-    let shown = run(&home, &["doctor", "--fix", "--dry-run"]);
+    let shown = home.bare(&["doctor", "--fix", "--dry-run"]).unwrap();
     assert_eq!(shown.code(), Some(1));
     assert!(
         shown.stdout.contains("-    \"CwdChanged\"") && shown.stdout.contains("would do: wired anew"),
         "{}",
         shown.stdout
     );
-    let nobody = run(&home, &["doctor", "--fix"]);
+    let nobody = home.bare(&["doctor", "--fix"]).unwrap();
     assert_eq!(nobody.code(), Some(2), "{}", nobody.words());
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
 
-    let mended = run(&home, &["doctor", "--fix", "--yes"]);
+    let mended = home.bare(&["doctor", "--fix", "--yes"]).unwrap();
     assert_eq!(mended.code(), Some(0), "{}", mended.words());
     assert!(
         mended.stdout.contains("done: wired anew") && mended.stdout.contains("undo: "),
@@ -200,7 +178,7 @@ fn an_older_agent_appears_and_the_deny_rule_holds_again() {
     assert_eq!(events.len(), 7, "{events:?}");
     assert!(["CwdChanged", "PostCompact", "StopFailure"].iter().all(|name| now["hooks"][name].is_null()));
     // What `init` wrote can still be taken out to the byte.
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
     assert_eq!(fs::read_to_string(&settings).unwrap(), DENY);
 }
 
@@ -211,7 +189,7 @@ fn somebody_elses_unsafe_event_is_the_users_to_take_out() {
     let mut settings: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     settings["hooks"]["FileChanged"] = json!([{"hooks": [{"type": "command", "command": "say changed"}]}]);
     fs::write(&path, settings.to_string()).unwrap();
-    agent(&home, "2.1.80");
+    home.pretend_agent("2.1.80").unwrap();
     let (found, code) = doctor(&home, &["--fix", "--yes"]);
     assert_eq!(code, Some(1), "{found:#}");
     assert_eq!(told(&found)[0], "problem hook-event-unsafe-foreign");
@@ -239,7 +217,7 @@ fn settings_that_cannot_be_read_are_told_and_left() {
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     fs::write(&path, "{").unwrap();
-    assert_eq!(run(&home, &["doctor", "--fix", "--yes"]).code(), Some(1));
+    assert_eq!(home.bare(&["doctor", "--fix", "--yes"]).unwrap().code(), Some(1));
     assert_eq!(fs::read_to_string(&path).unwrap(), "{");
 }
 
@@ -260,7 +238,7 @@ fn hooks_that_call_a_program_that_is_gone() {
 #[test]
 fn open_modes_are_closed_and_told_how_to_open_again() {
     let home = wired();
-    done(&home, &["settle"]);
+    home.bare_done(&["settle"]).unwrap();
     let (inside, key) =
         (home.state().join("journal.jsonl"), home.home().join(".config/rekindle/machine.key"));
     set_mode(&home.state(), 0o755);
@@ -271,7 +249,7 @@ fn open_modes_are_closed_and_told_how_to_open_again() {
     assert_eq!(told(&found), ["problem state-open", "problem key-open", "warning state-files-open"]);
     assert_eq!((mode(&home.state()), mode(&inside), mode(&key)), (0o755, 0o644, 0o640));
     // Nothing of others is changed, so nobody is asked.
-    let mended = run(&home, &["doctor", "--fix"]);
+    let mended = home.bare(&["doctor", "--fix"]).unwrap();
     assert_eq!(mended.code(), Some(0), "{}", mended.words());
     assert!(mended.stdout.contains(&format!("chmod 0755 {}", home.state().display())), "{}", mended.stdout);
     assert_eq!((mode(&home.state()), mode(&inside), mode(&key)), (0o700, 0o600, 0o600));
@@ -323,7 +301,7 @@ fn a_broken_configuration_is_a_finding() {
 #[test]
 fn a_shell_of_an_agent_is_told() {
     let home = wired();
-    let mut inside = command(&home, &["doctor", "--json"]);
+    let mut inside = home.bare_command(&["doctor", "--json"]);
     let done = process::run(inside.env("CLAUDECODE", "1"), DEADLINE).unwrap();
     let found: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((told(&found), done.code()), (vec!["warning child-variables-here".to_owned()], Some(0)));
@@ -350,6 +328,6 @@ fn a_servers_other_restorer_is_told() {
 fn words_that_need_each_other() {
     let home = fresh();
     for words in [&["doctor", "--dry-run"][..], &["doctor", "--yes"], &["doctor", "now"]] {
-        assert_eq!(run(&home, words).code(), Some(2), "{words:?}");
+        assert_eq!(home.bare(words).unwrap().code(), Some(2), "{words:?}");
     }
 }

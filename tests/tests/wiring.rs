@@ -5,68 +5,16 @@
     reason = "throwaway files are changed on purpose, and a test that cannot go on panics"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use lab::home::Home;
-use lab::process::{self, Finished, Running};
-use lab::rekindle::DEADLINE;
-use lab::tree;
+use lab::process::{self, Running};
+use lab::tree::{self, contents, differing};
 use serde_json::{Value, json};
-
-/// What is below a folder, without times: links by their target, files by their bytes and mode.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    let mut found = BTreeMap::new();
-    let mut todo = vec![folder.to_path_buf()];
-    while let Some(path) = todo.pop() {
-        let meta = fs::symlink_metadata(&path).unwrap();
-        let bytes = if meta.is_dir() {
-            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            Vec::new()
-        } else if meta.is_symlink() {
-            fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
-        } else {
-            fs::read(&path).unwrap()
-        };
-        found.insert(path, (meta.permissions().mode(), bytes));
-    }
-    found
-}
-
-/// The names that differ between two looks.
-fn differing(
-    before: &BTreeMap<PathBuf, (u32, Vec<u8>)>,
-    after: &BTreeMap<PathBuf, (u32, Vec<u8>)>,
-) -> Vec<String> {
-    let names: std::collections::BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
-    names
-        .into_iter()
-        .filter(|name| before.get(*name) != after.get(*name))
-        .map(|name| name.display().to_string())
-        .collect()
-}
-
-/// The program, on a machine that has nothing but what the home has.
-fn command(home: &Home, words: &[&str]) -> Command {
-    let mut command = home.rekindle_command(words);
-    command.env("PATH", format!("{}:/usr/bin:/bin", home.bin().display()));
-    command
-}
-
-fn run(home: &Home, words: &[&str]) -> Finished {
-    process::run(&mut command(home, words), DEADLINE).unwrap()
-}
-
-fn done(home: &Home, words: &[&str]) -> Finished {
-    let done = run(home, words);
-    assert!(done.success(), "{words:?}: {:?} {}", done.code(), done.words());
-    done
-}
 
 fn settings_of(config: &Path) -> Value {
     serde_json::from_slice(&fs::read(config.join("settings.json")).unwrap()).unwrap()
@@ -83,10 +31,6 @@ fn events(config: &Path) -> Vec<String> {
         .collect()
 }
 
-fn agent(home: &Home, version: &str) {
-    home.script("claude", &format!("echo '{version} (Claude Code)'")).unwrap();
-}
-
 const MINE: &str = r#"{
     "permissions": { "deny": ["Read(.env)"], "allow": ["Bash"] },
 	"hooks": {"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "say 'done'"}]}]},
@@ -98,17 +42,17 @@ const MINE: &str = r#"{
 fn with_settings(text: &str) -> Home {
     let home = Home::new().unwrap();
     fs::write(home.config().join("settings.json"), text).unwrap();
-    agent(&home, "2.1.325");
+    home.pretend_agent("2.1.325").unwrap();
     home
 }
 
 #[test]
 fn wired_once_and_undone_to_the_byte() {
     let home = with_settings(MINE);
-    let before = contents(&home.home());
-    let told = done(&home, &["init", "--yes"]);
+    let before = contents(&home.home()).unwrap();
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     assert!(told.stdout.contains("--- ~/.claude/settings.json"), "{}", told.stdout);
-    let wired = contents(&home.home());
+    let wired = contents(&home.home()).unwrap();
     let settings = settings_of(&home.config());
     assert_eq!(settings["permissions"], json!({"deny": ["Read(.env)"], "allow": ["Bash"]}));
     assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["command"], "say 'done'");
@@ -128,15 +72,15 @@ fn wired_once_and_undone_to_the_byte() {
     // A second time there is nothing to do, not even a new time on a file.
     let look = || (tree::look(&home.home()).unwrap(), tree::look(&home.state().join("wiring")).unwrap());
     let (one, record) = look();
-    assert_eq!(done(&home, &["init", "--yes"]).stdout, "everything is wired\n");
-    assert_eq!(done(&home, &["init"]).stdout, "everything is wired\n");
+    assert_eq!(home.bare_done(&["init", "--yes"]).unwrap().stdout, "everything is wired\n");
+    assert_eq!(home.bare_done(&["init"]).unwrap().stdout, "everything is wired\n");
     assert_eq!(tree::differences(&one, &look().0), [""; 0]);
     assert_eq!(tree::differences(&record, &look().1), [""; 0]);
 
-    assert_eq!(differing(&wired, &contents(&home.home())), [""; 0]);
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
-    assert_eq!(differing(&before, &contents(&home.home())), [""; 0]);
-    assert_eq!(done(&home, &["uninstall", "--keep-data", "--yes"]).stdout, "nothing is wired\n");
+    assert_eq!(differing(&wired, &contents(&home.home()).unwrap()), [""; 0]);
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert_eq!(differing(&before, &contents(&home.home()).unwrap()), [""; 0]);
+    assert_eq!(home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap().stdout, "nothing is wired\n");
 }
 
 #[test]
@@ -144,22 +88,23 @@ fn nothing_happens_without_a_yes() {
     let home = with_settings(MINE);
     fs::remove_dir(home.state()).unwrap();
     let before = tree::look(home.root()).unwrap();
-    done(&home, &["uninstall", "--dry-run"]);
-    let dry = done(&home, &["init", "--dry-run"]);
+    home.bare_done(&["uninstall", "--dry-run"]).unwrap();
+    let dry = home.bare_done(&["init", "--dry-run"]).unwrap();
     assert!(dry.stdout.contains("+++ ~/.claude/settings.json"));
-    let nobody = run(&home, &["init"]);
+    let nobody = home.bare(&["init"]).unwrap();
     assert_eq!(nobody.code(), Some(2));
     assert!(nobody.stderr.contains("--yes"), "{}", nobody.stderr);
-    assert_eq!(run(&home, &["init", "--json"]).code(), Some(2));
-    let told: Value = serde_json::from_str(&done(&home, &["init", "--dry-run", "--json"]).stdout).unwrap();
+    assert_eq!(home.bare(&["init", "--json"]).unwrap().code(), Some(2));
+    let told: Value =
+        serde_json::from_str(&home.bare_done(&["init", "--dry-run", "--json"]).unwrap().stdout).unwrap();
     assert_eq!((&told["schemaVersion"], &told["wired"]), (&1.into(), &false.into()));
     assert_eq!(told["changes"][0]["kind"], "settings");
     assert_eq!(tree::differences(&before, &tree::look(home.root()).unwrap()), [""; 0]);
 
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     let wired = tree::look(&home.home()).unwrap();
-    done(&home, &["uninstall", "--dry-run"]);
-    assert_eq!(run(&home, &["uninstall", "--keep-data"]).code(), Some(2));
+    home.bare_done(&["uninstall", "--dry-run"]).unwrap();
+    assert_eq!(home.bare(&["uninstall", "--keep-data"]).unwrap().code(), Some(2));
     assert_eq!(tree::differences(&wired, &tree::look(&home.home()).unwrap()), [""; 0]);
 }
 
@@ -169,7 +114,7 @@ fn a_person_is_asked() {
     let program = lab::program();
     let type_in = |word: &str| {
         // script gives the program a terminal.
-        let mut script = command(&home, &[]);
+        let mut script = home.bare_command(&[]);
         let line = format!("'{}' init", program.display());
         let mut words = Command::new("script");
         words.args(["-qec", &line, "/dev/null"]);
@@ -190,7 +135,7 @@ fn a_person_is_asked() {
 #[test]
 fn what_was_changed_since_stays() {
     let home = with_settings(MINE);
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     let path = home.config().join("settings.json");
     // As the agent does it: the whole file written anew, with something more in it.
     let mut settings = settings_of(&home.config());
@@ -203,9 +148,11 @@ fn what_was_changed_since_stays() {
     let status = home.config().join("commands/rekindle/status.md");
     let mine = fs::read_to_string(&status).unwrap().replace("Do nothing else.", "Sing.");
     fs::write(&status, &mine).unwrap();
-    assert!(done(&home, &["init", "--yes"]).stderr.contains("status.md was changed since: it stays"));
+    assert!(
+        home.bare_done(&["init", "--yes"]).unwrap().stderr.contains("status.md was changed since: it stays")
+    );
 
-    let told = done(&home, &["uninstall", "--keep-data", "--yes"]);
+    let told = home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
     assert!(told.stderr.contains("status.md was changed since: it stays"), "{}", told.stderr);
     let mut expect: Value = serde_json::from_str(&MINE.replace('\t', " ")).unwrap();
     expect["theme"] = "light".into();
@@ -236,7 +183,7 @@ fn one_broken_file_and_nothing_is_touched() {
         fs::write(slot.join("settings.json"), text).unwrap();
         let before = tree::look(&home.home()).unwrap();
         for how in [&["init", "--yes"][..], &["init", "--dry-run"], &["init", "--yes", "--json"]] {
-            let refused = run(&home, how);
+            let refused = home.bare(how).unwrap();
             assert_eq!(refused.code(), Some(3), "{text:?} {}", refused.words());
             assert!(
                 refused.stderr.contains(words) && refused.stderr.contains("slot/settings.json"),
@@ -249,14 +196,14 @@ fn one_broken_file_and_nothing_is_touched() {
     let path = slot.join("settings.json");
     fs::remove_file(&path).unwrap();
     symlink("nowhere", &path).unwrap();
-    assert_eq!(run(&home, &["init", "--yes"]).code(), Some(3));
+    assert_eq!(home.bare(&["init", "--yes"]).unwrap().code(), Some(3));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert_eq!(run(&home, &["init", "--yes"]).code(), Some(1));
+    assert_eq!(home.bare(&["init", "--yes"]).unwrap().code(), Some(1));
     fs::remove_dir(&path).unwrap();
     fs::write(&path, "{}").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    let refused = run(&home, &["init", "--yes"]);
+    let refused = home.bare(&["init", "--yes"]).unwrap();
     assert_eq!(refused.code(), Some(3));
     assert!(refused.stderr.contains("read-only"), "{}", refused.stderr);
     assert_eq!(fs::read_to_string(home.config().join("settings.json")).unwrap(), MINE);
@@ -283,45 +230,45 @@ fn links_are_written_through_and_modes_stay() {
     fs::create_dir_all(&config).unwrap();
     let slots = "[[slots]]\nname = \"a\"\nconfig_dir = \"~/slot\"\n[[slots]]\nname = \"b\"\nconfig_dir = \"~/gone\"\n";
     fs::write(config.join("config.toml"), slots).unwrap();
-    let before = contents(&home.home());
-    let told = done(&home, &["init", "--yes"]);
+    let before = contents(&home.home()).unwrap();
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     assert!(told.stderr.contains("gone is not there: passed over"), "{}", told.stderr);
     assert_eq!(fs::read_link(&link).unwrap(), real);
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(settings_of(&slot)["hooks"]["Stop"].as_array().unwrap().len(), 2);
     assert!(slot.join("skills/rekindle-save/SKILL.md").exists());
-    assert_eq!(done(&home, &["init", "--yes"]).stdout, "everything is wired\n");
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
-    assert_eq!(differing(&before, &contents(&home.home())), [""; 0]);
+    assert_eq!(home.bare_done(&["init", "--yes"]).unwrap().stdout, "everything is wired\n");
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert_eq!(differing(&before, &contents(&home.home()).unwrap()), [""; 0]);
 }
 
 #[test]
 fn a_home_without_an_agent() {
     let home = Home::new().unwrap();
     fs::remove_dir_all(home.config()).unwrap();
-    let before = contents(&home.home());
-    let told = done(&home, &["init", "--yes"]);
+    let before = contents(&home.home()).unwrap();
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     assert!(told.stderr.contains("no agent was used here yet"), "{}", told.stderr);
     assert_eq!(events(&home.config()).len(), 7);
     assert_eq!(
         fs::metadata(home.config().join("settings.json")).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    done(&home, &["uninstall", "--yes"]);
-    assert_eq!(differing(&before, &contents(&home.home())), [""; 0]);
+    home.bare_done(&["uninstall", "--yes"]).unwrap();
+    assert_eq!(differing(&before, &contents(&home.home()).unwrap()), [""; 0]);
     assert!(!home.state().exists());
 }
 
 #[test]
 fn only_events_that_every_agent_knows() {
     let home = with_settings("{}");
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     assert_eq!(events(&home.config()).len(), 10);
     // An older agent turns up: by a transcript, by the registry, or on the machine.
     let slug = home.slug(&home.project());
     fs::create_dir_all(&slug).unwrap();
     fs::write(slug.join("old.jsonl"), "{\"type\":\"user\",\"version\":\"2.1.31\"}\n").unwrap();
-    let told = done(&home, &["init", "--yes"]);
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     assert!(
         told.stderr.contains("left out StopFailure, PostCompact, CwdChanged; agent 2.1.31"),
         "{}",
@@ -329,16 +276,16 @@ fn only_events_that_every_agent_knows() {
     );
     assert_eq!(events(&home.config()).len(), 7);
     fs::remove_file(slug.join("old.jsonl")).unwrap();
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     assert_eq!(events(&home.config()).len(), 10);
-    agent(&home, "2.1.80");
-    done(&home, &["init", "--yes"]);
+    home.pretend_agent("2.1.80").unwrap();
+    home.bare_done(&["init", "--yes"]).unwrap();
     assert_eq!(events(&home.config()).len(), 9);
     // One that does not answer is not waited for, and then only what all know is safe.
     home.script("claude", "exec sleep 1000").unwrap();
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     assert_eq!(events(&home.config()).len(), 7);
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
     assert_eq!(fs::read_to_string(home.config().join("settings.json")).unwrap(), "{}");
 }
 
@@ -348,24 +295,24 @@ fn folders_in_a_links_place_are_adopted_and_given_back() {
     let mine = home.config().join("instances");
     fs::create_dir(&mine).unwrap();
     fs::write(mine.join("registry.json"), "mine").unwrap();
-    let before = contents(&home.home());
-    let told = done(&home, &["init", "--yes"]);
+    let before = contents(&home.home()).unwrap();
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     assert!(told.stderr.contains("--adopt"), "{}", told.stderr);
     assert!(fs::symlink_metadata(&mine).unwrap().is_dir());
-    done(&home, &["init", "--yes", "--adopt"]);
+    home.bare_done(&["init", "--yes", "--adopt"]).unwrap();
     assert_eq!(fs::read_link(&mine).unwrap(), home.state().join("instances"));
     assert_eq!(fs::read_to_string(home.state().join("instances/registry.json")).unwrap(), "mine");
     fs::write(mine.join("ours.json"), "ours").unwrap();
-    done(&home, &["uninstall", "--yes"]);
+    home.bare_done(&["uninstall", "--yes"]).unwrap();
     assert_eq!(fs::read_to_string(mine.join("registry.json")).unwrap(), "mine");
-    let after = differing(&before, &contents(&home.home()));
+    let after = differing(&before, &contents(&home.home()).unwrap());
     // A folder that was moved and made again is ours to close.
     assert!(after.iter().all(|path| Path::new(path) == mine), "{after:?}");
 
     // What is in both places is nobody's to choose.
     fs::create_dir_all(home.state().join("instances")).unwrap();
     fs::write(home.state().join("instances/registry.json"), "ours").unwrap();
-    let told = done(&home, &["init", "--yes", "--adopt"]);
+    let told = home.bare_done(&["init", "--yes", "--adopt"]).unwrap();
     assert!(told.stderr.contains("registry.json is in the state directory too"), "{}", told.stderr);
     assert_eq!(fs::read_to_string(mine.join("registry.json")).unwrap(), "mine");
 }
@@ -377,118 +324,30 @@ fn somebody_elses_files_stay() {
     fs::create_dir_all(theirs.parent().unwrap()).unwrap();
     fs::write(&theirs, "my own").unwrap();
     symlink("/elsewhere", home.config().join("session-health")).unwrap();
-    let before = contents(&home.home());
-    let told = done(&home, &["init", "--yes"]);
+    let before = contents(&home.home()).unwrap();
+    let told = home.bare_done(&["init", "--yes"]).unwrap();
     for name in ["map.md is not ours: it stays", "session-health is not ours: it stays"] {
         assert!(told.stderr.contains(name), "{}", told.stderr);
     }
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
-    assert_eq!(differing(&before, &contents(&home.home())), [""; 0]);
-}
-
-#[test]
-fn the_state_directory_goes_only_when_nothing_is_lost() {
-    const SESSION: &str = "66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
-    let home = with_settings("{}");
-    let path = home.put_talk(SESSION, 4).unwrap();
-    done(&home, &["init", "--yes"]);
-    done(&home, &["vault", "sync"]);
-    fs::remove_file(&path).unwrap();
-    let (before, vault) = (contents(&home.home()), contents(&home.state().join("vault")));
-    let refused = run(&home, &["uninstall", "--yes"]);
-    assert_eq!(refused.code(), Some(3));
-    assert!(
-        refused.stderr.contains("the vault holds what exists nowhere else: 1 conversation\n"),
-        "{}",
-        refused.stderr
-    );
-    assert_eq!(differing(&before, &contents(&home.home())), [""; 0]);
-
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
-    assert_eq!(differing(&vault, &contents(&home.state().join("vault"))), [""; 0]);
-    // What is not ours stays, whatever the state directory is.
-    fs::write(home.state().join("letters.txt"), "dear").unwrap();
-    let gone: Value =
-        serde_json::from_str(&done(&home, &["uninstall", "--yes", "--forget-vault", "--json"]).stdout)
-            .unwrap();
-    assert_eq!((&gone["state"]["removed"], &gone["state"]["onlyHere"]), (&true.into(), &1.into()));
-    assert_eq!(fs::read_dir(home.state()).unwrap().count(), 1);
-}
-
-/// The only other copy goes while `uninstall` waits for a mirror: what the first look said holds no longer.
-#[test]
-fn what_became_the_only_copy_is_not_erased() {
-    let home = with_settings("{}");
-    let path = home.put_talk("66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa", 4).unwrap();
-    done(&home, &["init", "--yes"]);
-    done(&home, &["vault", "sync"]);
-    let before = contents(&home.home());
-    let mirror = fs::File::create(home.state().join("locks/mirror")).unwrap();
-    mirror.lock().unwrap();
-    let mut uninstall = command(&home, &["uninstall", "--yes"]);
-    let mut child = uninstall.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("all of it is outside of it too") {
-        assert!(said.read_line(&mut line).unwrap() > 0, "{line}");
-    }
-    fs::remove_file(&path).unwrap();
-    drop(mirror);
-    said.read_to_string(&mut line).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(3), "{line}");
-    assert!(line.contains("exists nowhere else: 1 conversation\n"), "{line}");
-    assert_eq!(differing(&before, &contents(&home.home())), [path.display().to_string()]);
-    done(&home, &["vault", "verify"]);
-}
-
-/// The key, the history of the state and the tags on panes are ours too.
-#[test]
-fn nothing_of_ours_stays_behind() {
-    let home = with_settings("{}");
-    done(&home, &["init", "--yes"]);
-    done(&home, &["status"]);
-    let key = home.home().join(".config/rekindle/machine.key");
-    assert!(key.exists());
-    fs::create_dir_all(home.state().join(".git/info")).unwrap();
-    fs::write(home.state().join(".git/info/exclude"), "# Written by rekindle: bulk.\n/vault/\n").unwrap();
-    home.in_tmux(&["new-session", "-d", "-s", "work", "exec cat"]).unwrap();
-    home.in_tmux(&["set-option", "-p", "-t", "work:0.0", "@rekindle_id", "66666666"]).unwrap();
-    let tag = || home.in_tmux(&["display-message", "-p", "-t", "work:0.0", "#{@rekindle_id}"]).unwrap();
-
-    let dry = done(&home, &["uninstall", "--dry-run"]);
-    assert!(dry.stderr.contains(" and its git history;"), "{}", dry.stderr);
-    assert!(dry.stderr.contains("~/.config/rekindle/machine.key: would be removed"), "{}", dry.stderr);
-    assert_eq!((key.exists(), tag().as_str()), (true, "66666666"));
-    // A second state directory has its records marked with the same key.
-    let usual = home.home().join(".local/state/rekindle");
-    fs::create_dir_all(&usual).unwrap();
-    let dry = done(&home, &["uninstall", "--dry-run"]);
-    assert!(dry.stderr.contains("machine.key: stays: "), "{}", dry.stderr);
-    fs::remove_dir(&usual).unwrap();
-
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
-    assert!(key.exists() && home.state().join(".git").exists());
-    assert_eq!(tag(), "");
-    let gone = done(&home, &["uninstall", "--yes"]);
-    assert!(!gone.stderr.contains("stays"), "{}", gone.stderr);
-    assert!(!home.state().exists() && !key.parent().unwrap().exists());
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert_eq!(differing(&before, &contents(&home.home()).unwrap()), [""; 0]);
 }
 
 #[test]
 fn killed_anywhere_it_can_be_completed_and_undone() {
     let home = with_settings(MINE);
-    let before = contents(&home.home());
+    let before = contents(&home.home()).unwrap();
     let begin = std::time::Instant::now();
-    done(&home, &["init", "--yes"]);
+    home.bare_done(&["init", "--yes"]).unwrap();
     let whole = begin.elapsed();
-    done(&home, &["uninstall", "--keep-data", "--yes"]);
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
     for step in 0..24_u32 {
         let after = whole * step / 20;
         for (words, back) in [(["init", "--yes"], false), (["uninstall", "--yes"], true)] {
             if back {
-                done(&home, &["init", "--yes"]);
+                home.bare_done(&["init", "--yes"]).unwrap();
             }
-            let mut killed = command(&home, &words);
+            let mut killed = home.bare_command(&words);
             killed.args(if back { &["--keep-data"][..] } else { &[] });
             killed.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let mut running = Running::start(&mut killed).unwrap();
@@ -497,11 +356,11 @@ fn killed_anywhere_it_can_be_completed_and_undone() {
             // At any moment the settings are whole.
             settings_of(&home.config());
             if step % 2 == 0 && !back {
-                done(&home, &["init", "--yes"]);
+                home.bare_done(&["init", "--yes"]).unwrap();
                 assert_eq!(events(&home.config()).len(), 10, "killed after {after:?}");
             }
-            done(&home, &["uninstall", "--keep-data", "--yes"]);
-            let differs = differing(&before, &contents(&home.home()));
+            home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+            let differs = differing(&before, &contents(&home.home()).unwrap());
             assert_eq!(differs, [""; 0], "{words:?} killed after {after:?}");
         }
     }
@@ -515,9 +374,9 @@ fn bad_words() {
         &["init", "now"],
         &["uninstall", "--keep-data", "--forget-vault"],
     ] {
-        assert_eq!(run(&home, words).code(), Some(2), "{words:?}");
+        assert_eq!(home.bare(words).unwrap().code(), Some(2), "{words:?}");
     }
-    let mut nowhere = command(&home, &["init", "--yes"]);
+    let mut nowhere = home.bare_command(&["init", "--yes"]);
     nowhere.env_remove("HOME").env("CLAUDE_CONFIG_DIR", home.root().join("other"));
     let told = process::run(&mut nowhere, Duration::from_secs(60)).unwrap();
     assert!(told.success(), "{}", told.words());

@@ -225,21 +225,20 @@ fn running(text: &str) -> Option<Deed> {
         let outcome = if about.ends_with('…') { Outcome::Open } else { Outcome::Done(String::new()) };
         return Some(Deed { tool: String::new(), ..deed(about, outcome) });
     }
-    if text.ends_with('…') && at_several(text) {
+    // How it begins to show them, before it says how to see more.
+    if text.ends_with('…') && counts(text, &["Running", "Reading", "Searching", "Listing"]) {
         return Some(Deed { tool: String::new(), ..deed(text, Outcome::Open) });
     }
-    let number = text.strip_prefix("Ran ")?.split(' ').next()?;
     let commands = text.ends_with("shell command") || text.ends_with("shell commands");
-    let counted = commands && number.bytes().all(|byte| byte.is_ascii_digit());
-    counted.then(|| deed(text, Outcome::Done(String::new())))
+    (commands && counts(text, &["Ran"])).then(|| deed(text, Outcome::Done(String::new())))
 }
 
-/// `Running 1 shell command…`, `Reading 2 files…`: how 2.1.325 begins to show tools, before it says how to see more of them.
-fn at_several(text: &str) -> bool {
-    let mut words = text.split(' ');
-    let (doing, number) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let counts = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    counts && ["Running", "Reading", "Searching", "Listing"].contains(&doing) && !text.contains('\n')
+/// One line, with one of these words and a number first: `Ran 2 shell commands`, `Reading 2 files…`.
+fn counts(text: &str, doing: &[&str]) -> bool {
+    let (first, rest) = text.split_once(' ').unwrap_or_default();
+    let number = rest.split(' ').next().unwrap_or_default();
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    digits && doing.contains(&first) && !text.contains('\n')
 }
 
 /// A line of a result, whose first line stands three columns further than a tool's.

@@ -151,22 +151,13 @@ impl Clinic {
         generation: Option<u32>,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        let has = |file: &MirroredFile| {
-            generation.is_none_or(|number| file.generations.iter().any(|known| known.number == number))
-        };
         let found = self.vault.find(session)?.into_iter().find_map(|conversation| {
-            let mirrored = conversation.transcript().filter(|file| has(file))?.clone();
+            let mirrored = conversation.transcript()?.clone();
+            let chosen = mirrored.generation(generation)?.clone();
             let path = conversation.config.join(&mirrored.name);
-            wanted(&path).then_some((conversation, mirrored, path))
+            wanted(&path).then_some((conversation, mirrored, chosen, path))
         });
-        let Some((conversation, mirrored, path)) = found else { return Ok(None) };
-        let chosen = match generation {
-            Some(number) => {
-                mirrored.generations.iter().find(|generation| generation.number == number).cloned()
-            }
-            None => mirrored.best_generation().cloned(),
-        };
-        let Some(chosen) = chosen else { return Ok(None) };
+        let Some((conversation, mirrored, chosen, path)) = found else { return Ok(None) };
         // The file behind a link is the one to change; the link stays.
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         let _lock = self.lock(session)?;

@@ -208,14 +208,20 @@ pub(crate) fn transcript(
     session: &SessionId,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact) {
-    let vaulted = || clinic.vault.find(session).ok();
-    let in_vault = || vaulted().map(|found| found.iter().any(|one| one.talks()));
-    let missing = || match (vaulted(), record.is_some_and(|record| record.last_prompt.is_none())) {
-        (Some(found), _) if found.iter().any(|one| one.talks()) => TranscriptFact::Missing { in_vault: true },
+    let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match clinic.vault.find(session) {
+        // Those in which something was said come first.
+        Ok(found) if found.first().is_some_and(|first| first.talks()) => {
+            TranscriptFact::Missing { in_vault: true }
+        }
+        Ok(found) if found.is_empty() => nothing,
+        Ok(_) => only_a_stub,
+        Err(_) => TranscriptFact::Unknown,
+    };
+    let missing = || {
+        let gone = TranscriptFact::Missing { in_vault: false };
         // A copy in which nothing is said shows that there was a file.
-        (Some(found), true) if found.is_empty() => TranscriptFact::Never,
-        (Some(_), _) => TranscriptFact::Missing { in_vault: false },
-        (None, _) => TranscriptFact::Unknown,
+        let silent = record.is_some_and(|record| record.last_prompt.is_none());
+        vault_or(if silent { TranscriptFact::Never } else { gone }, gone)
     };
     let file = match clinic.target(session.as_str()) {
         Ok(Target::File(file)) => file,
@@ -227,11 +233,9 @@ pub(crate) fn transcript(
         Some(Scanned::Healthy) => TranscriptFact::Healthy,
         Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
         Some(Scanned::Missing) => missing(),
-        Some(Scanned::Unrecoverable) => match in_vault() {
-            Some(true) => TranscriptFact::Missing { in_vault: true },
-            Some(false) => TranscriptFact::Unrecoverable,
-            None => TranscriptFact::Unknown,
-        },
+        Some(Scanned::Unrecoverable) => {
+            vault_or(TranscriptFact::Unrecoverable, TranscriptFact::Unrecoverable)
+        }
         // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
         Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
     };

@@ -69,15 +69,14 @@ impl Conversation {
         let mains =
             self.files.iter().filter(|file| matches!(file.kind, FileKind::Transcript | FileKind::History));
         mains.max_by_key(|file| {
-            let talks = file.best_generation().is_some_and(|best| best.talks);
-            (talks, file.gone.is_none(), file.generations.last().map(|newest| newest.until))
+            (file.talks(), file.gone.is_none(), file.generations.last().map(|newest| newest.until))
         })
     }
 
     /// Whether anything was said in what would be put back. An agent whose transcript is deleted goes on with a new file, and
     /// its next row may be one that no conversation can be resumed from (`stop_hook_summary`, measured on 2.1.325).
     pub fn talks(&self) -> bool {
-        self.transcript().and_then(MirroredFile::best_generation).is_some_and(|best| best.talks)
+        self.transcript().is_some_and(MirroredFile::talks)
     }
 
     /// The project folder's name.
@@ -87,6 +86,18 @@ impl Conversation {
 }
 
 impl MirroredFile {
+    fn talks(&self) -> bool {
+        self.best_generation().is_some_and(|best| best.talks)
+    }
+
+    /// The generation of this number; without one, what to put back.
+    pub fn generation(&self, number: Option<u32>) -> Option<&GenerationInfo> {
+        match number {
+            Some(number) => self.generations.iter().find(|known| known.number == number),
+            None => self.best_generation(),
+        }
+    }
+
     /// The newest generation that still holds the conversation: what to put back.
     ///
     /// A loss leads to the generation before it, unless the file has since grown longer than that was.

@@ -79,11 +79,7 @@ fn chosen(
 ) -> Result<(Conversation, String, u32), Failure> {
     for conversation in context.clinic.vault.find(session)? {
         let Some(file) = conversation.transcript() else { continue };
-        let found = match generation {
-            Some(number) => file.generations.iter().find(|known| known.number == number),
-            None => file.best_generation(),
-        };
-        if let Some(found) = found {
+        if let Some(found) = file.generation(generation) {
             let (name, number) = (file.name.clone(), found.number);
             return Ok((conversation, name, number));
         }
