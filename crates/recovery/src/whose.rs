@@ -49,6 +49,11 @@ pub fn ran_agent(pane: &PaneShot) -> bool {
     is_agent(&pane.command) || is_agent(first_word(pane)) || asks_its_user(&pane.start_command, &pane.command)
 }
 
+/// Whether a pane was its agent and nothing else, so that it ended with it. Behind `claude; exec bash` a shell followed.
+pub(crate) fn was_only_agent(pane: &PaneShot) -> bool {
+    is_agent(first_word(pane)) && !pane.start_command.contains([';', '&', '|', '\n'])
+}
+
 fn is_agent(word: &str) -> bool {
     Path::new(word).file_name().is_some_and(|name| name == "claude")
 }
@@ -145,6 +150,21 @@ mod tests {
         let records = records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
         let pane = PaneShot { cwd: "/a".to_owned(), title: title.to_owned(), ..PaneShot::default() };
         whose("work:1.0", &pane, &records, &BTreeSet::new()).0
+    }
+
+    #[test]
+    fn a_pane_ends_with_its_agent_where_nothing_followed() {
+        for (command, only) in [
+            ("\"claude 'mend it'\"", true),
+            ("/opt/bin/claude --resume x", true),
+            ("\"claude 'mend it'; exec bash --norc\"", false),
+            ("\"claude || exec bash\"", false),
+            ("bash", false),
+            ("", false),
+        ] {
+            let pane = PaneShot { start_command: command.to_owned(), ..PaneShot::default() };
+            assert_eq!(was_only_agent(&pane), only, "{command}");
+        }
     }
 
     fn found(id: &str, grade: Grade, rung: Rung) -> Whose {

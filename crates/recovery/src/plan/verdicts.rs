@@ -12,7 +12,7 @@ use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
 use crate::seats::{Live, Occupant, Rung, Seat};
 use crate::tried::Tried;
-use crate::whose::{Whose, goes_on_as, ran_agent, whose};
+use crate::whose::{Whose, goes_on_as, ran_agent, was_only_agent, whose};
 
 /// What is needed to decide.
 pub(super) struct Judge<'a> {
@@ -49,7 +49,7 @@ impl Judge<'_> {
             evidence: Vec::new(),
             recipe: None,
             directory: None,
-            own_command: ran_agent(&PaneShot { command: String::new(), ..pane.clone() }),
+            own_command: was_only_agent(pane),
             asks: None,
             text: self.text(pane),
         };
