@@ -195,6 +195,7 @@ impl Settler {
         for spooled in &spools {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
+        spools::begin_anew(&spools, &mut records);
         let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
         // Agents without hooks may live on servers that no record has named before.
@@ -205,7 +206,6 @@ impl Settler {
         let endings = self.complete(&mut records, &world, &settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
-        spools::retire(&spools, records.values_mut(), self.forgets_before(now))?;
         for record in records.values_mut() {
             if record.place_hash.is_none() || before.get(&record.session_id) != Some(record) {
                 complete_names(record);
@@ -214,6 +214,7 @@ impl Settler {
         closed::leave(&settled.closed, &before, &mut records, &mut notes);
         tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);
+        let mut unstored = settled.closed.clone();
         for (id, record) in &records {
             if before.get(id) == Some(record) {
                 continue;
@@ -229,9 +230,16 @@ impl Settler {
                     RecordError::Unwritable(error) => return Err(error.into()),
                     other => settled.troubles.push(other.to_string()),
                 }
+                unstored.insert(id.clone());
             }
         }
-        spools::remember(&self.state, &spools, now)?;
+        // First stored, then removed: killed in between, the spool is still there and known to be folded in.
+        let stored = |id: &SessionId| records.get(id).filter(|_| !unstored.contains(id));
+        let retired = spools::retired(&spools, stored, self.forgets_before(now));
+        spools::remember(&self.state, &spools, &retired, now)?;
+        for spooled in retired {
+            spools::remove(spooled)?;
+        }
         self.derive(&records, &world, &endings, now)?;
         self.tag(&records, &world, &mut settled.troubles);
         settled.alarms = self.alarms(&records, &world, now);
@@ -314,8 +322,26 @@ impl Settler {
         settled: &mut Settled,
         now: Timestamp,
     ) {
-        let folded = records.get(&spooled.session).map_or(0, |record| record.spool_offset);
-        if folded == spooled.length || settled.closed.contains(&spooled.session) {
+        if settled.closed.contains(&spooled.session) {
+            return;
+        }
+        let unchanged = |record: &&mut SessionRecord| record.spool_offset == spooled.length;
+        if let Some(record) = records.get_mut(&spooled.session).filter(unchanged)
+            && !spools::may_be_new(record, self.forgets_before(now))
+        {
+            return;
+        }
+        let head = match spool::head(&spooled.path) {
+            Ok(head) => head,
+            Err(error) => {
+                settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
+                return;
+            }
+        };
+        let folded =
+            records.get(&spooled.session).map_or(0, |record| spools::folded(record, head.as_deref()));
+        if let Some(record) = records.get_mut(&spooled.session).filter(|_| folded == spooled.length) {
+            record.spool_head = head;
             return;
         }
         let (events, end) = match spool::read(&spooled.path, folded) {
@@ -348,7 +374,7 @@ impl Settler {
             notes.extend(fold::fold(record, &heard));
             settled.events += 1;
         }
-        record.spool_offset = end;
+        (record.spool_offset, record.spool_head) = (end, head);
         settled.touched.insert(session.clone());
     }
 

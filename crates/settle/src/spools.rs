@@ -1,7 +1,8 @@
 //! The folder of spools: what is there, how much of it is known, and what waited in the refuge.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -68,10 +69,16 @@ pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Remembers how long each spool was.
-pub(crate) fn remember(state: &StateDir, spools: &[Spooled], now: Timestamp) -> Result<(), durable::Error> {
+/// Remembers how long each spool was, but for those that go now: what comes under their names is news.
+pub(crate) fn remember(
+    state: &StateDir,
+    spools: &[Spooled],
+    retired: &[&Spooled],
+    now: Timestamp,
+) -> Result<(), durable::Error> {
+    let stays = |spooled: &&Spooled| !retired.iter().any(|gone| gone.session == spooled.session);
     let lengths: BTreeMap<&str, u64> =
-        spools.iter().map(|spooled| (spooled.session.as_str(), spooled.length)).collect();
+        spools.iter().filter(stays).map(|spooled| (spooled.session.as_str(), spooled.length)).collect();
     durable::private_dir(&state.cache())?;
     let bytes = serde_json::to_vec(&lengths).unwrap_or_default();
     let path = state.settled();
@@ -82,26 +89,66 @@ pub(crate) fn remember(state: &StateDir, spools: &[Spooled], now: Timestamp) -> 
     durable::replace_unsynced(&path, &bytes)
 }
 
-/// Removes the spools of conversations that ended long ago and are folded in whole: what hooks left as it came is kept no
-/// longer than it is of use.
-pub(crate) fn retire<'a>(
-    spools: &[Spooled],
-    records: impl Iterator<Item = &'a mut SessionRecord>,
-    ended_before: Timestamp,
-) -> Result<(), durable::Error> {
-    let old = |record: &SessionRecord| record.status != Status::Active && record.last_seen < ended_before;
-    for record in records.filter(|record| old(record)) {
-        let Some(spooled) = spools.iter().find(|spooled| spooled.session == record.session_id) else {
-            continue;
-        };
-        if record.spool_offset == spooled.length {
-            durable::remove(&spooled.path)?;
-            durable::remove(&spooled.path.with_extension("status"))?;
-            // A spool that is begun anew is read from its beginning.
+/// Where reading goes on in a spool. A spool that begins with another line than the one the record has read was begun anew,
+/// and is read from its beginning.
+pub(crate) fn folded(record: &SessionRecord, head: Option<&str>) -> u64 {
+    match (record.spool_head.as_deref(), head) {
+        (Some(read), Some(there)) if read != there => 0,
+        _ => record.spool_offset,
+    }
+}
+
+/// Whether a spool of the length that is folded in may yet be another one, or is to be named before it is retired. An active
+/// conversation's spool is never removed.
+pub(crate) fn may_be_new(record: &SessionRecord, ended_before: Timestamp) -> bool {
+    record.status != Status::Active && (record.spool_head.is_some() || record.last_seen < ended_before)
+}
+
+/// A record without the name of its spool and without a spool reads the next one from its beginning: 0.1.0 removed spools
+/// before it stored the record.
+pub(crate) fn begin_anew(spools: &[Spooled], records: &mut BTreeMap<SessionId, SessionRecord>) {
+    let there: HashSet<&SessionId> = spools.iter().map(|spooled| &spooled.session).collect();
+    for record in records.values_mut().filter(|record| record.spool_head.is_none()) {
+        if !there.contains(&record.session_id) {
             record.spool_offset = 0;
         }
     }
-    Ok(())
+}
+
+/// The spools of conversations that ended long ago and are folded in whole: what hooks left is kept no longer than it is of
+/// use. A record without the name of its spool could not tell a new spool from the old one, so its spool waits until the
+/// record has it.
+pub(crate) fn retired<'a>(
+    spools: &'a [Spooled],
+    stored: impl Fn(&SessionId) -> Option<&'a SessionRecord>,
+    ended_before: Timestamp,
+) -> Vec<&'a Spooled> {
+    let old = |record: &SessionRecord| record.status != Status::Active && record.last_seen < ended_before;
+    let whole = |spooled: &&Spooled| {
+        let record = stored(&spooled.session).filter(|record| old(record));
+        record.is_some_and(|record| record.spool_offset == spooled.length && record.spool_head.is_some())
+    };
+    spools.iter().filter(whole).collect()
+}
+
+/// Removes a spool whose record is stored. A hook that appends meanwhile loses nothing: what it wrote before the removal is
+/// carried over here, and what it writes after it the hook itself writes again ([`durable::append`]).
+pub(crate) fn remove(spooled: &Spooled) -> Result<(), durable::Error> {
+    let read = |error| durable::Error::new("read", &spooled.path, error);
+    let mut file = match File::open(&spooled.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file.map_err(read)?,
+    };
+    if file.metadata().map_err(read)?.len() != spooled.length {
+        return Ok(());
+    }
+    durable::remove(&spooled.path)?;
+    let mut late = Vec::new();
+    file.seek(SeekFrom::Start(spooled.length)).and_then(|_| file.read_to_end(&mut late)).map_err(read)?;
+    if !late.is_empty() {
+        return durable::append(&spooled.path, &late, Sync::Yes);
+    }
+    durable::remove(&spooled.path.with_extension("status"))
 }
 
 /// A hook that has the file open writes to it within a moment; after this nobody does.

@@ -110,6 +110,23 @@ fn into_folder(
     }
 }
 
+/// More of a first line is not needed to tell two spools apart: its time and its processes stand at its beginning.
+const LONGEST_HEAD: u64 = 4096;
+
+/// Names a spool by its first line. Lengths and inodes cannot: a spool that is removed and begun anew may get both again.
+/// Nothing while no whole line is there.
+///
+/// # Errors
+/// The spool cannot be read.
+pub fn head(path: &Path) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST_HEAD).read_to_end(&mut bytes)?;
+    let line = bytes.iter().position(|byte| *byte != b'\n').map_or(&[][..], |begin| &bytes[begin..]);
+    let whole = line.iter().position(|byte| *byte == b'\n').map(|end| &line[..end]);
+    let cut = || (bytes.len() as u64 == LONGEST_HEAD).then_some(line);
+    Ok(whole.or_else(cut).map(|line| blake3::hash(line).to_hex()[..32].to_owned()))
+}
+
 /// One event read back, and where the next one begins.
 #[derive(Debug)]
 pub struct Read {
@@ -176,6 +193,26 @@ mod tests {
         assert_eq!(names(&next), ["Stop"]);
         let (all, _) = read(&file, 1 << 40).unwrap();
         assert_eq!(names(&all), ["SessionStart", "Stop"]);
+    }
+
+    #[test]
+    fn a_spool_is_named_by_its_first_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s1.jsonl");
+        let of = |bytes: &[u8]| {
+            durable::replace(&file, bytes).unwrap();
+            head(&file).unwrap()
+        };
+        assert_eq!(of(b""), None);
+        assert_eq!(of(b"\n{\"at\":1"), None, "its first line may still grow");
+        let first = of(b"\n{\"at\":1}\n");
+        assert!(first.is_some());
+        assert_eq!(of(b"\n{\"at\":1}\n\n{\"at\":2}\n"), first);
+        assert_ne!(of(b"\n{\"at\":2}\n"), first);
+        let long = |last: &str| of(format!("\n{}{last}", "x".repeat(9000)).as_bytes());
+        assert_eq!(long(""), long("more\n"));
+        assert!(long("").is_some());
+        assert!(head(&dir.path().join("none")).is_err());
     }
 
     #[test]

@@ -88,3 +88,77 @@ fn a_record_of_a_newer_program_is_neither_written_nor_set_aside() {
     }
     assert_eq!(journal(&settler), ["session_started"]);
 }
+
+/// An event of this size, so that a new spool can be made as long as the old one.
+fn padded(event: &str, length: usize) -> Vec<u8> {
+    let mut line = line(event);
+    let missing = length.checked_sub(line.len()).unwrap();
+    let end = line.len() - 2;
+    line.splice(end..end, std::iter::repeat_n(b' ', missing));
+    line
+}
+
+fn loaded(settler: &Settler) -> SessionRecord {
+    record::load(&settler.state, Some(&settler.key), &id("a")).unwrap().unwrap().record
+}
+
+/// A conversation that ended long ago, with a spool of 400 bytes that is folded in and not yet retired.
+fn ended_long_ago() -> (tempfile::TempDir, Settler) {
+    let (dir, mut settler) = room();
+    spool(&settler, &padded("SessionStart", 200));
+    spool(&settler, &padded("Stop", 200));
+    settle(&settler);
+    let end = |record: &mut SessionRecord| record.status = Status::EndedCleanly;
+    settler.change(&id("a"), at(100), Duration::from_secs(30), end).unwrap();
+    settler.keep_map = Duration::from_secs(10);
+    (dir, settler)
+}
+
+#[test]
+fn a_spool_that_is_begun_anew_is_read_from_its_beginning_wherever_retiring_was_killed() {
+    let old = |settler: &Settler| settler.state.spool().join("a.jsonl");
+    // What is on the disk after each step: the record, the lengths that are known, the spool.
+    for (killed, steps) in [("before anything", 0), ("record stored", 1), ("lengths kept", 2), ("removed", 3)]
+    {
+        for (length, regrown) in [(150, true), (400, true), (600, true), (400, false)] {
+            let (_dir, settler) = ended_long_ago();
+            let folder = settler.state.session_health();
+            let files = [folder.join("a.lock"), settler.state.settled(), old(&settler)];
+            let before: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+            settle(&settler);
+            assert!(!old(&settler).exists(), "it is retired");
+            for (file, bytes) in files.iter().zip(&before).skip(steps) {
+                durable::replace(file, bytes).unwrap();
+            }
+            if regrown {
+                // `vault forget`, a cleaner or the retiring itself took the old one.
+                durable::remove(&old(&settler)).unwrap();
+            }
+            spool(&settler, &padded("StopFailure", length));
+            assert!(settler.has_news() || steps < 2, "{killed}, {length}");
+            assert_eq!(settle(&settler).events, 1, "killed: {killed}; {length} bytes, new file: {regrown}");
+            assert!(loaded(&settler).last_error.is_some(), "{killed}, {length}");
+        }
+    }
+}
+
+#[test]
+fn a_record_of_0_1_0_gets_the_name_of_its_spool_before_that_is_removed() {
+    let (_dir, settler) = ended_long_ago();
+    let text = std::fs::read_to_string(file(&settler)).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value.as_object_mut().unwrap().shift_remove("spoolHead");
+    durable::replace(&file(&settler), value.to_string().as_bytes()).unwrap();
+    assert_eq!(settle(&settler).events, 0);
+    assert!(loaded(&settler).spool_head.is_some() && !settler.state.spool().join("a.jsonl").exists());
+}
+
+/// Its record is not ours to write, so its spool is not ours to remove: the newer program has not read all of it.
+#[test]
+fn the_spool_of_a_newer_programs_record_stays() {
+    let (_dir, settler) = ended_long_ago();
+    let text = std::fs::read_to_string(file(&settler)).unwrap();
+    durable::replace(&file(&settler), text.replace("\"schema\": 1", "\"schema\": 2").as_bytes()).unwrap();
+    settle(&settler);
+    assert_eq!(std::fs::metadata(settler.state.spool().join("a.jsonl")).unwrap().len(), 400);
+}

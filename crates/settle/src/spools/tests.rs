@@ -76,17 +76,32 @@ fn what_ended_long_ago_is_kept_no_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.jsonl");
     let at = crate::bench::at;
-    let check = |status, seen: i64, folded, stays: bool| {
+    let check = |status, seen: i64, folded, head: Option<&str>, stays: bool| {
         durable::replace(&path, b"\nx\n").unwrap();
         let mut record = SessionRecord::new(crate::bench::id("a"), at(0));
         (record.status, record.last_seen, record.spool_offset) = (status, at(seen), folded);
+        record.spool_head = head.map(str::to_owned);
         let spools = list_in(dir.path()).unwrap();
-        retire(&spools, std::iter::once(&mut record), at(100)).unwrap();
-        assert_eq!(path.exists(), stays, "{status:?} {seen} {folded}");
-        assert_eq!(record.spool_offset == 0, !stays || folded == 0);
+        let found = retired(&spools, |_| Some(&record), at(100));
+        assert_eq!(found.is_empty(), stays, "{status:?} {seen} {folded} {head:?}");
+        assert!(retired(&spools, |_| None, at(100)).is_empty(), "its record is not stored");
+        found.into_iter().for_each(|spooled| remove(spooled).unwrap());
+        assert_eq!(path.exists(), stays);
     };
-    check(Status::EndedCleanly, 50, 3, false);
-    check(Status::Active, 50, 3, true);
-    check(Status::EndedCleanly, 150, 3, true);
-    check(Status::EndedCleanly, 50, 2, true);
+    check(Status::EndedCleanly, 50, 3, Some("x"), false);
+    check(Status::EndedCleanly, 50, 3, None, true);
+    check(Status::Active, 50, 3, Some("x"), true);
+    check(Status::EndedCleanly, 150, 3, Some("x"), true);
+    check(Status::EndedCleanly, 50, 2, Some("x"), true);
+}
+
+#[test]
+fn a_spool_that_has_grown_since_it_was_read_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.jsonl");
+    durable::replace(&path, b"\nx\n").unwrap();
+    let spools = list_in(dir.path()).unwrap();
+    durable::append(&path, b"\ny\n", Sync::No).unwrap();
+    remove(&spools[0]).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"\nx\n\ny\n");
 }

@@ -1,5 +1,6 @@
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Error, at, folder_of, open_append, sync_dir};
@@ -13,10 +14,15 @@ pub enum Sync {
     No,
 }
 
-/// Appends bytes by a single write, so that concurrent writers of whole lines never mix.
+/// Appends bytes by a single write, so that concurrent writers of whole lines never mix. A file that was removed between
+/// opening and writing is begun anew: nobody would read what went into the removed one.
 pub fn append(path: &Path, bytes: &[u8], sync: Sync) -> Result<(), Error> {
     let mut appender = Appender::open(path)?;
     appender.write(bytes)?;
+    if appender.file.metadata().map_err(at("look at", path))?.nlink() == 0 {
+        appender = Appender::open(path)?;
+        appender.write(bytes)?;
+    }
     if sync == Sync::Yes { appender.sync() } else { Ok(()) }
 }
 

@@ -223,6 +223,9 @@ pub struct SessionRecord {
     /// How far its spool is folded in.
     #[serde(default)]
     pub spool_offset: u64,
+    /// Which spool that offset belongs to: the hash of its first line. A spool that begins with another line is a new one.
+    #[serde(default)]
+    pub spool_head: Option<String>,
     /// Every process that was an agent in it, oldest first.
     #[serde(default)]
     pub runs: Vec<Run>,
@@ -265,6 +268,7 @@ impl SessionRecord {
             evidence: Vec::new(),
             summary_source: None,
             spool_offset: 0,
+            spool_head: None,
             runs: Vec::new(),
         }
     }
