@@ -19,6 +19,7 @@ pub mod conversation;
 pub mod events;
 pub mod help;
 pub mod home;
+pub mod old_state;
 pub mod process;
 pub mod recall;
 pub mod rekindle;
