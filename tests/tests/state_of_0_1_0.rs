@@ -1,5 +1,6 @@
 //! What version 0.1.0 wrote is read, restored from and undone by this version.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,10 +72,10 @@ fn its_vault_is_whole_and_gives_every_conversation_back() {
         .collect();
     assert_eq!(sessions.len(), 3, "{listed}");
     for session in sessions {
-        let done = state.rekindle(&["vault", "restore", session, "--to", "/mnt/copy.jsonl"]).unwrap();
+        let done =
+            state.rekindle(&["vault", "restore", session, "--to", &format!("/mnt/{session}.copy")]).unwrap();
         assert!(done.success(), "{}", done.words());
-        let copy = fs::read(state.path("copy.jsonl")).unwrap();
-        fs::remove_file(state.path("copy.jsonl")).unwrap();
+        let copy = fs::read(state.path(&format!("{session}.copy"))).unwrap();
         let folders = fs::read_dir(state.path("home/.claude/projects")).unwrap();
         let file = folders
             .map(|folder| folder.unwrap().path().join(format!("{session}.jsonl")))
