@@ -61,6 +61,7 @@ fn help_of_restore() {
 
     Options:
           --generation <N>  Which version of it: the best where none is given
+          --whole           The newest provable version of a damaged copy
           --to <PATH>       Write it to a new file instead
           --dry-run         Say what would be done, and do nothing
           --json            Print one JSON object
@@ -69,6 +70,7 @@ fn help_of_restore() {
     Examples:
       rekindle vault restore 1a2b3c4d
       rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl
+      rekindle vault restore 1a2b3c4d --whole
     "#);
 }
 

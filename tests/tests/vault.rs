@@ -84,6 +84,50 @@ fn a_flipped_bit_is_found_and_named() {
     assert_eq!(home.rekindle(&["vault", "verify"]).unwrap().code(), Some(0));
 }
 
+/// A damaged line of the manifest may have held more of the conversation: nothing comes back unless somebody asks for what is
+/// left, and then it is said what is missing.
+fn is_in_doubt(damage: impl Fn(&mut Vec<u8>, usize)) {
+    let home = Home::new().unwrap();
+    let half = talk::talk(SESSION, &home.project(), 3).bytes();
+    let path = home.put(SESSION, &half).unwrap();
+    sync(&home);
+    fs::write(&path, talk::talk(SESSION, &home.project(), 6).bytes()).unwrap();
+    sync(&home);
+    let mut configs = fs::read_dir(home.state().join("vault/conversations")).unwrap();
+    let manifest = configs.next().unwrap().unwrap().path().join(SESSION).join("manifest.jsonl");
+    let mut bytes = fs::read(&manifest).unwrap();
+    let last_line = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    damage(&mut bytes, last_line);
+    fs::write(&manifest, &bytes).unwrap();
+    fs::remove_file(&path).unwrap();
+    for words in [&["vault", "restore", SESSION][..], &["repair", SESSION]] {
+        let refused = home.rekindle(words).unwrap();
+        assert_eq!(refused.code(), Some(3), "{}", refused.stderr);
+        assert!(refused.stderr.contains("line") && refused.stderr.contains("--whole"), "{}", refused.stderr);
+        assert!(!path.exists());
+    }
+    // Cut short, it is not filled up with a copy that may be short itself.
+    fs::write(&path, &half[..half.len() / 2]).unwrap();
+    assert_eq!(home.rekindle(&["repair", SESSION]).unwrap().code(), Some(3));
+    assert_eq!(fs::read(&path).unwrap(), half[..half.len() / 2]);
+    fs::remove_file(&path).unwrap();
+    let asked = home.rekindle(&["vault", "restore", SESSION, "--whole", "--json"]).unwrap();
+    assert_eq!(asked.code(), Some(4), "{}", asked.stderr);
+    let told: Value = serde_json::from_str(&asked.stdout).unwrap();
+    assert!(told["sessions"][0]["doubt"].is_string(), "{told}");
+    assert_eq!(fs::read(&path).unwrap(), half);
+}
+
+#[test]
+fn a_copy_with_a_flipped_bit_in_its_manifest_is_put_back_only_when_asked() {
+    is_in_doubt(|bytes, last_line| bytes[last_line + 40] ^= 0x10);
+}
+
+#[test]
+fn a_copy_whose_manifest_lost_its_last_line_is_put_back_only_when_asked() {
+    is_in_doubt(Vec::truncate);
+}
+
 /// What an agent does to its own file is no loss.
 fn is_no_loss(before: &dyn Fn(&Home) -> Base, rewrite: &dyn Fn(&Home, Base) -> Vec<u8>) {
     let home = Home::new().unwrap();

@@ -66,6 +66,8 @@ pub enum Refusal {
     NotProven(String),
     /// The conversation went another way since.
     Diverged(String),
+    /// Damage in the vault leaves a doubt about what the file last held.
+    Doubtful(String),
 }
 
 impl std::fmt::Display for Refusal {
@@ -94,6 +96,12 @@ impl std::fmt::Display for Refusal {
                 write!(f, "the result was not whole ({why}), so the file stays as it is")
             }
             Refusal::Diverged(why) => f.write_str(why),
+            Refusal::Doubtful(why) => {
+                write!(
+                    f,
+                    "the vault's copy may not be all of it: {why}; `rekindle vault restore ID --whole` puts that back"
+                )
+            }
         }
     }
 }

@@ -28,3 +28,4 @@ pub use repair::{RepairOptions, RepairOutcome, RepairStatus};
 pub use surroundings::Surroundings;
 pub use target::{Target, TargetError};
 pub use undo::Undone;
+pub use vault::Wanted;

@@ -10,7 +10,9 @@ use agents::claude::{ConfigDir, TranscriptFile};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
 use transcript::{Buffer, Transcript};
-use vault::{Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation};
+use vault::{
+    Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation, Wanted,
+};
 
 use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
@@ -34,6 +36,10 @@ pub struct PutBack {
     pub backup: Option<PathBuf>,
     /// How many other files of the conversation (subagents, tool results) came back with it.
     pub others: usize,
+    /// Which other files stay away, because damage leaves a doubt about what they held.
+    pub left_out: Vec<String>,
+    /// Why this may not be everything that was there, where somebody asked for less than that.
+    pub doubt: Option<String>,
 }
 
 impl Clinic {
@@ -49,6 +55,11 @@ impl Clinic {
         let key = Key::new(config, Some(&file.session));
         let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
         let Some(best) = self.lost_generation(path, &conversation, &mirrored)? else { return Ok(None) };
+        if !mirrored.is_certain(&best) {
+            let doubt = self.vault.choose(&conversation, &mirrored, Wanted::Best).err().map(doubtful);
+            let refusal = doubt.transpose()?.unwrap_or_else(|| Refusal::Doubtful(UNPROVEN.to_owned()));
+            return Ok(Some(RepairOutcome::refused(file, &refusal)));
+        }
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
         outcome.reason = Some(format!("generation {} of the vault was put back", best.number));
         if dry_run {
@@ -125,16 +136,16 @@ impl Clinic {
         Ok(Transcript::of(&vaulted, None).ids().all(|id| !ids.contains(&id)))
     }
 
-    /// Puts back a conversation that the user names: the best generation, or a given one.
+    /// Puts back a conversation that the user names. What is in doubt is refused, unless less than everything is wanted.
     ///
     /// # Errors
     /// The vault or the file system failed.
     pub fn restore(
         &self,
         session: &SessionId,
-        generation: Option<u32>,
+        wanted: Wanted,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        self.restore_where(session, generation, |_| true)
+        self.restore_where(session, wanted, |_| true)
     }
 
     /// Puts back the best generation of the conversation that was at this path.
@@ -142,26 +153,31 @@ impl Clinic {
     /// # Errors
     /// The vault or the file system failed.
     pub fn restore_at(&self, file: &TranscriptFile) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        self.restore_where(&file.session, None, |path| path == file.path)
+        self.restore_where(&file.session, Wanted::Best, |path| path == file.path)
     }
 
     fn restore_where(
         &self,
         session: &SessionId,
-        generation: Option<u32>,
-        wanted: impl Fn(&Path) -> bool,
+        wanted: Wanted,
+        is_there: impl Fn(&Path) -> bool,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
         let found = self.vault.find(session)?.into_iter().find_map(|conversation| {
             let mirrored = conversation.transcript()?.clone();
-            let chosen = mirrored.generation(generation)?.clone();
             let path = conversation.config.join(&mirrored.name);
-            wanted(&path).then_some((conversation, mirrored, chosen, path))
+            is_there(&path).then_some((conversation, mirrored, path))
         });
-        let Some((conversation, mirrored, chosen, path)) = found else { return Ok(None) };
+        let Some((conversation, mirrored, path)) = found else { return Ok(None) };
+        let choice = match self.vault.choose(&conversation, &mirrored, wanted) {
+            Ok(Some(choice)) => choice,
+            Ok(None) => return Ok(None),
+            Err(error) => return doubtful(error).map(|refusal| Some(Err(refusal))),
+        };
         // The file behind a link is the one to change; the link stays.
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         let _lock = self.lock(session)?;
-        Ok(Some(self.put_back(&conversation, &mirrored, &chosen, &path)?))
+        let back = self.put_back(&conversation, &mirrored, &choice.generation, &path)?;
+        Ok(Some(back.map(|back| PutBack { doubt: choice.doubt, ..back })))
     }
 
     fn mirrored(&self, key: &Key, path: &Path) -> Result<Option<(Conversation, MirroredFile)>, Error> {
@@ -247,7 +263,7 @@ impl Clinic {
                     .with("path", copied.path.to_string_lossy())
                     .with("generation", generation.number)
             })?;
-            return Ok(Ok(PutBack { others: 0, generation: generation.number, backup: None, ..copied }));
+            return Ok(Ok(copied));
         }
         let at = Timestamp::now();
         let backups = self.vault.backups();
@@ -282,7 +298,7 @@ impl Clinic {
                 absent: true,
             })?;
         }
-        let others = self.put_back_others(conversation)?;
+        let (others, left_out) = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         if let Some(source) = self.source_of(&file) {
             self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
@@ -293,7 +309,8 @@ impl Clinic {
                 .with("path", path.to_string_lossy())
                 .with("generation", generation.number)
         })?;
-        Ok(Ok(PutBack { session, path: path.to_path_buf(), generation: generation.number, backup, others }))
+        let (path, generation) = (path.to_path_buf(), generation.number);
+        Ok(Ok(PutBack { session, path, generation, backup, others, left_out, doubt: None }))
     }
 
     /// The old id holds another conversation: the vaulted one comes back under a new id.
@@ -309,31 +326,44 @@ impl Clinic {
         self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut bytes)?;
         let old = conversation.session.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default();
         let (session, path) = crate::as_copy::write_copy(folder, &old, &bytes, kept)?;
-        Ok(PutBack { session, path, generation: generation.number, backup: None, others: 0 })
+        let generation = generation.number;
+        Ok(PutBack { session, path, generation, backup: None, others: 0, left_out: Vec::new(), doubt: None })
     }
 
-    /// Subagents' rows and tool results that went with the transcript.
-    fn put_back_others(&self, conversation: &Conversation) -> Result<usize, Error> {
-        let mut count = 0;
+    /// Subagents' rows and tool results that went with the transcript: how many came back, and which did not.
+    fn put_back_others(&self, conversation: &Conversation) -> Result<(usize, Vec<String>), Error> {
+        let (mut count, mut left_out) = (0, Vec::new());
         for file in &conversation.files {
             let belongs = matches!(file.kind, FileKind::Subagent | FileKind::ToolResult);
             let path = conversation.config.join(&file.name);
-            if belongs
-                && !path.exists()
-                && let Some(best) = file.best_generation()
-            {
-                durable::private_dir(path.parent().unwrap_or(&path))?;
-                self.vault.restore_to(
-                    &conversation.key,
-                    &file.name,
-                    Some(best.number),
-                    &path,
-                    Kept::default(),
-                )?;
-                count += 1;
+            if !belongs || path.exists() {
+                continue;
             }
+            let choice = match self.vault.choose(conversation, file, Wanted::Best) {
+                Ok(Some(choice)) => choice,
+                Ok(None) => continue,
+                Err(vault::Error::Doubtful { .. }) => {
+                    left_out.push(file.name.clone());
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            durable::private_dir(path.parent().unwrap_or(&path))?;
+            let number = Some(choice.generation.number);
+            self.vault.restore_to(&conversation.key, &file.name, number, &path, Kept::default())?;
+            count += 1;
         }
-        Ok(count)
+        Ok((count, left_out))
+    }
+}
+
+const UNPROVEN: &str = "what is there shows that more was there";
+
+/// What the vault cannot prove is refused; everything else that goes wrong is an error.
+fn doubtful(error: vault::Error) -> Result<Refusal, Error> {
+    match error {
+        vault::Error::Doubtful { what, .. } => Ok(Refusal::Doubtful(what)),
+        error => Err(error.into()),
     }
 }
 

@@ -10,7 +10,8 @@ use state::durable::{self, Appender};
 use crate::compare::id_of;
 use crate::error::reading;
 use crate::event::Event;
-use crate::frame::Frame;
+use crate::frame::{Digest, Frame, digest_of_all};
+use crate::head::Head;
 use crate::manifest::{Gone, Line, SCHEMA, START, Store, What};
 use crate::replay::{FileState, Generation, Noted, State};
 use crate::vault::Vault;
@@ -66,7 +67,9 @@ impl Vault {
             durable::remove_tree(&fresh)?;
             return Ok(0);
         };
-        durable::append(&fresh.join("manifest.jsonl"), &retell(state, &places)?, durable::Sync::Yes)?;
+        let (manifest, last) = retell(state, &places)?;
+        durable::append(&fresh.join("manifest.jsonl"), &manifest, durable::Sync::Yes)?;
+        Head::write(&fresh, last, state.begin.clone())?;
         durable::append(&fresh.join("lock"), b"", durable::Sync::Yes)?;
         // Both files change places in one step; a crash leaves the old pair or the new one.
         durable::exchange(&folder, &fresh)?;
@@ -102,7 +105,7 @@ impl Vault {
 }
 
 /// The same story in as few lines as it takes.
-fn retell(state: &State, places: &BTreeMap<u64, u64>) -> Result<Vec<u8>, Error> {
+fn retell(state: &State, places: &BTreeMap<u64, u64>) -> Result<(Vec<u8>, Digest), Error> {
     let mut told: Vec<(Timestamp, What)> = Vec::new();
     let first = state.files.values().filter_map(|file| file.noted.first()).map(|noted| noted.at).min();
     if let Some(begin) = &state.begin {
@@ -114,11 +117,11 @@ fn retell(state: &State, places: &BTreeMap<u64, u64>) -> Result<Vec<u8>, Error> 
     let mut bytes = Vec::new();
     let mut prev = START;
     for (at, what) in told {
-        let (line, chain) = Line { schema: SCHEMA, at, skipped: None, what, prev }.seal()?;
+        let (line, chain) = Line { schema: SCHEMA, at, skipped: None, lost: None, what, prev }.seal()?;
         bytes.extend_from_slice(&line);
         prev = chain;
     }
-    Ok(bytes)
+    Ok((bytes, prev))
 }
 
 fn retell_file(name: &str, file: &FileState, places: &BTreeMap<u64, u64>) -> Vec<(Timestamp, What)> {
@@ -172,6 +175,7 @@ fn store(
         open: generation.open,
         source: generation.source,
         tail: generation.tail,
+        whole: Some(digest_of_all(&generation.frames)),
         sizes: noted.map(|noted| noted.sizes),
     }
 }

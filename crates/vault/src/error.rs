@@ -52,6 +52,16 @@ pub enum Error {
         /// Which generation.
         generation: u32,
     },
+    /// Damage leaves a doubt about what the file last held; nothing is put back unless somebody asks for less.
+    #[error("tell what {file} of {key} last held: {what}")]
+    Doubtful {
+        /// The conversation.
+        key: Key,
+        /// The file in it.
+        file: String,
+        /// What is damaged, and what can be had.
+        what: String,
+    },
     /// Written by a newer version of the program.
     #[error("write {key}: it was written by a newer version")]
     Newer {

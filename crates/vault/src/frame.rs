@@ -56,6 +56,15 @@ impl Digest {
     }
 }
 
+/// One hash over what a list of frames stands for: their content, in order.
+pub(crate) fn digest_of_all<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    for frame in frames {
+        hasher.update(&frame.blake3.0).update(&frame.raw.to_le_bytes()).update(&[u8::from(frame.folded)]);
+    }
+    Digest(*hasher.finalize().as_bytes())
+}
+
 impl Check {
     fn of(bytes: &[u8]) -> Self {
         let hash = blake3::hash(bytes);

@@ -2,6 +2,7 @@
 //!
 //! docs/vault-format.md holds the format, the locking and the crash rules.
 
+mod choice;
 mod chunk;
 mod collect;
 mod compare;
@@ -11,12 +12,14 @@ mod event;
 mod forget;
 mod frame;
 mod gone;
+mod head;
 mod idle;
 mod index;
 mod key;
 mod list;
 mod manifest;
 mod only_here;
+mod order;
 mod placeholder;
 mod plan;
 mod prune;
@@ -30,6 +33,7 @@ mod sync;
 mod vault;
 mod verify;
 
+pub use choice::{Choice, Wanted};
 pub use copy::Copy;
 pub use error::Error;
 pub use event::{Event, Happening};

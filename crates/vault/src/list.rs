@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 
 use crate::event::{Event, Happening};
-use crate::replay::{FileState, State};
+use crate::replay::{Bad, BadKind, FileState, State};
 use crate::vault::Vault;
 use crate::{Error, FileKind, Key};
 
@@ -24,6 +24,8 @@ pub struct Conversation {
     pub files: Vec<MirroredFile>,
     /// Bytes it takes in the vault.
     pub stored: u64,
+    /// What is wrong with its manifest, one sentence each; nothing where every line is there.
+    pub damage: Vec<String>,
 }
 
 /// One file of a conversation.
@@ -58,8 +60,10 @@ pub struct GenerationInfo {
     pub talks: bool,
     /// The file's modification time, nanoseconds since 1970.
     pub mtime_ns: i64,
-    /// Whether the manifest has lost a part of it.
+    /// Whether the manifest has lost a part of it: it cannot be read.
     pub damaged: bool,
+    /// Whether the manifest has lost lines after its last one: it can be read, and the file may have held more.
+    pub suspect: bool,
 }
 
 impl Conversation {
@@ -90,17 +94,15 @@ impl MirroredFile {
         self.best_generation().is_some_and(|best| best.talks)
     }
 
-    /// The generation of this number; without one, what to put back.
-    pub fn generation(&self, number: Option<u32>) -> Option<&GenerationInfo> {
-        match number {
-            Some(number) => self.generations.iter().find(|known| known.number == number),
-            None => self.best_generation(),
-        }
+    /// The generation of this number.
+    pub fn generation(&self, number: u32) -> Option<&GenerationInfo> {
+        self.generations.iter().find(|known| known.number == number)
     }
 
     /// The newest generation that still holds the conversation: what to put back.
     ///
-    /// A loss leads to the generation before it, unless the file has since grown longer than that was.
+    /// A loss leads to the generation before it, unless the file has since grown longer than that was. Ask
+    /// [`MirroredFile::is_certain`] before it is used for anything.
     pub fn best_generation(&self) -> Option<&GenerationInfo> {
         let talked = self.generations.iter().any(|generation| generation.talks);
         let mut whole = self
@@ -164,7 +166,8 @@ impl Vault {
             state.files.iter().map(|(name, file)| describe(name, file)).collect();
         files.sort_by_key(|file| !matches!(file.kind, FileKind::Transcript | FileKind::History));
         let config = PathBuf::from(&begin.config);
-        Ok(Some(Conversation { key: key.clone(), session: key.session(), config, files, stored }))
+        let damage = damage_words(&state);
+        Ok(Some(Conversation { key: key.clone(), session: key.session(), config, files, stored, damage }))
     }
 }
 
@@ -179,6 +182,7 @@ fn describe(name: &str, file: &FileState) -> MirroredFile {
         talks: generation.talks(),
         mtime_ns: generation.source.mtime_ns,
         damaged: generation.gap,
+        suspect: generation.suspect,
     });
     MirroredFile {
         name: name.to_owned(),
@@ -186,6 +190,19 @@ fn describe(name: &str, file: &FileState) -> MirroredFile {
         gone: file.gone,
         generations: generations.collect(),
     }
+}
+
+fn damage_words(state: &State) -> Vec<String> {
+    let words = |bad: &Bad| match bad.kind {
+        BadKind::Damaged => Some(format!("line {} of its manifest is damaged", bad.line)),
+        BadKind::Chain => {
+            Some(format!("line {} of its manifest does not follow the line before it", bad.line))
+        }
+        BadKind::Lost => Some(format!("lines are missing before line {} of its manifest", bad.line)),
+        BadKind::TornTail | BadKind::Head | BadKind::BlankHead => None,
+    };
+    let newer = state.newer.then(|| "a newer version of rekindle wrote in its manifest".to_owned());
+    state.bad.iter().filter_map(words).chain(newer).collect()
 }
 
 fn happenings(key: &Key, state: &State) -> Vec<Happening> {

@@ -16,6 +16,9 @@ pub(crate) struct Line {
     /// Bytes before this line that are no line: what a crash left of a half-written one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) skipped: Option<Skipped>,
+    /// The chain value that `head` named and that no line had when this one was written: lines are missing before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<Digest>,
     pub(crate) what: What,
     /// The chain value of the line before.
     pub(crate) prev: Digest,
@@ -64,6 +67,10 @@ pub(crate) struct Store {
     pub(crate) source: Origin,
     /// Of the last 64 KiB: what must still stand before the end for more to be an append.
     pub(crate) tail: Digest,
+    /// Of the references of all frames of the generation, kept ones and new ones: a line with it proves the whole
+    /// generation, whatever became of the lines before. Lines of 0.1.0 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) whole: Option<Digest>,
     /// Lengths before and after, where they cannot be told from the lines any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sizes: Option<(u64, u64)>,
@@ -128,14 +135,19 @@ pub(crate) const START: Digest = Digest([0; 32]);
 impl Line {
     /// The line with its chain value and its newline.
     pub(crate) fn seal(&self) -> Result<(Vec<u8>, Digest), serde_json::Error> {
-        let mut bytes = serde_json::to_vec(self)?;
-        let chain = Digest::of(&bytes);
-        bytes.pop();
-        bytes.extend_from_slice(CHAIN_KEY);
-        bytes.extend_from_slice(blake3::Hash::from_bytes(chain.0).to_hex().as_bytes());
-        bytes.extend_from_slice(b"\"}\n");
-        Ok((bytes, chain))
+        seal(self)
     }
+}
+
+/// A JSON object with the hash of itself as its last value, and a newline.
+pub(crate) fn seal(value: &impl Serialize) -> Result<(Vec<u8>, Digest), serde_json::Error> {
+    let mut bytes = serde_json::to_vec(value)?;
+    let chain = Digest::of(&bytes);
+    bytes.pop();
+    bytes.extend_from_slice(CHAIN_KEY);
+    bytes.extend_from_slice(blake3::Hash::from_bytes(chain.0).to_hex().as_bytes());
+    bytes.extend_from_slice(b"\"}\n");
+    Ok((bytes, chain))
 }
 
 /// Why some bytes are no line.
@@ -143,31 +155,30 @@ impl Line {
 pub(crate) enum BadLine {
     /// Not whole, or not the bytes that were written.
     Damaged,
-    /// Written by a newer version.
-    Newer,
+    /// Intact, with this chain value, and written by a newer version.
+    Newer(Digest),
 }
 
 /// Reads one line, without its newline; every bit of it is checked.
 pub(crate) fn open(line: &[u8]) -> Result<(Line, Digest), BadLine> {
-    let body_end = line.len().checked_sub(CHAIN_LENGTH).ok_or(BadLine::Damaged)?;
-    let (body, trailer) = line.split_at(body_end);
-    let hex =
-        trailer.strip_prefix(CHAIN_KEY).and_then(|rest| rest.strip_suffix(b"\"}")).ok_or(BadLine::Damaged)?;
+    let (body, chain) = unseal(line).ok_or(BadLine::Damaged)?;
+    // Intact by its hash: what cannot be understood then was written by somebody who knows more.
+    let line: Line = serde_json::from_slice(&body).map_err(|_| BadLine::Newer(chain))?;
+    if line.schema > SCHEMA { Err(BadLine::Newer(chain)) } else { Ok((line, chain)) }
+}
+
+/// The object that [`seal`] was given, and its hash; nothing where a single bit has changed.
+pub(crate) fn unseal(line: &[u8]) -> Option<(Vec<u8>, Digest)> {
+    let (body, trailer) = line.split_at(line.len().checked_sub(CHAIN_LENGTH)?);
+    let hex = trailer.strip_prefix(CHAIN_KEY)?.strip_suffix(b"\"}")?;
     // Upper case would be another spelling of the same value, and so a change that nobody notices.
     if hex.iter().any(u8::is_ascii_uppercase) {
-        return Err(BadLine::Damaged);
+        return None;
     }
-    let stated = blake3::Hash::from_hex(hex).map_err(|_| BadLine::Damaged)?;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(body).update(b"}");
-    if hasher.finalize() != stated {
-        return Err(BadLine::Damaged);
-    }
+    let stated = blake3::Hash::from_hex(hex).ok()?;
     let mut whole = body.to_vec();
     whole.push(b'}');
-    // Intact by its hash: what cannot be understood then was written by somebody who knows more.
-    let line: Line = serde_json::from_slice(&whole).map_err(|_| BadLine::Newer)?;
-    if line.schema > SCHEMA { Err(BadLine::Newer) } else { Ok((line, Digest(*stated.as_bytes()))) }
+    (blake3::hash(&whole) == stated).then(|| (whole, Digest(*stated.as_bytes())))
 }
 
 #[cfg(test)]
@@ -180,6 +191,7 @@ mod tests {
             schema: SCHEMA,
             at: Timestamp::UNIX_EPOCH,
             skipped: None,
+            lost: None,
             what: What::Gone(Gone { file: "projects/-a/s.jsonl".into() }),
             prev: START,
         };
@@ -197,7 +209,7 @@ mod tests {
             assert_eq!(open(&body[..end]).err(), Some(BadLine::Damaged));
         }
         let newer = Line { schema: SCHEMA + 1, ..line };
-        let (bytes, _) = newer.seal().unwrap();
-        assert_eq!(open(&bytes[..bytes.len() - 1]).err(), Some(BadLine::Newer));
+        let (bytes, chain) = newer.seal().unwrap();
+        assert_eq!(open(&bytes[..bytes.len() - 1]).err(), Some(BadLine::Newer(chain)));
     }
 }

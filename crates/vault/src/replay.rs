@@ -1,23 +1,35 @@
 //! What a manifest says, line by line, made into the files and generations of a conversation.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 
 use crate::event::Event;
-use crate::frame::{Digest, Frame};
-use crate::manifest::{BadLine, Begin, FileKind, Line, Moved, Origin, START, Skipped, Store, What, open};
+use crate::frame::{Digest, Frame, digest_of_all};
+use crate::head::Found;
+use crate::manifest::{Begin, FileKind, Moved, Origin, START, Skipped, Store, What};
+use crate::order::{Item, in_order, is_torn, scan, skipped};
+
+/// Whether a line was written behind the very line that stands before it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Whole,
+    Broken,
+}
 
 /// A conversation as its manifest tells it.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) begin: Option<Begin>,
+    /// Whether a line of the manifest says so; else it is what `head` repeats.
+    pub(crate) begun: bool,
     pub(crate) files: BTreeMap<String, FileState>,
     /// Chain value of the last good line.
     pub(crate) chain: Digest,
     /// Bytes after the last good line: torn, to be named by the next line.
     pub(crate) torn: Option<Skipped>,
+    /// The last line by `head`, where no line is that one: the manifest lost its end.
+    pub(crate) lost: Option<Digest>,
     /// Whether the manifest ends in the middle of a line.
     pub(crate) unended: bool,
     pub(crate) bad: Vec<Bad>,
@@ -42,8 +54,14 @@ pub(crate) enum BadKind {
     Damaged,
     /// A half-written line at the end, not yet named.
     TornTail,
-    /// A good line that does not follow the one before it: lines are missing.
+    /// A good line that does not follow the one before it: lines are missing, repeated or not in order.
     Chain,
+    /// Lines are missing before this one that `head` had named.
+    Lost,
+    /// `head` itself is not what was written.
+    Head,
+    /// A power cut has emptied `head`.
+    BlankHead,
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +95,8 @@ pub(crate) struct Generation {
     pub(crate) gap: bool,
     /// A line after its last one is damaged: there may have been more of it.
     pub(crate) suspect: bool,
+    /// The next line was written when lines were there that are lost now: what it keeps of this may be of another.
+    pub(crate) unlinked: bool,
 }
 
 impl Generation {
@@ -98,78 +118,104 @@ impl FileState {
 }
 
 impl State {
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    pub(crate) fn read(bytes: &[u8], head: &Found) -> Self {
         let mut state = Self {
             begin: None,
+            begun: false,
             files: BTreeMap::new(),
             chain: START,
             torn: None,
+            lost: None,
             unended: bytes.last().is_some_and(|byte| *byte != b'\n'),
             bad: Vec::new(),
             superseded: Vec::new(),
             newer: false,
             lines: 0,
         };
-        // Where the bytes begin that are no line, since the last good one.
-        let mut torn_from: Option<(usize, u64)> = None;
-        let mut at = 0;
-        while at < bytes.len() {
-            let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found);
-            state.lines += 1;
-            match open(&bytes[at..end]) {
-                Ok((line, chain)) => {
-                    let torn =
-                        torn_from.take().map(|(from, number)| (from, number, skipped(&bytes[from..at])));
-                    state.follow(line, chain, torn, at as u64);
-                }
-                Err(BadLine::Newer) => state.newer = true,
-                Err(BadLine::Damaged) => {
-                    torn_from.get_or_insert((at, state.lines));
-                }
-            }
-            at = end + 1;
+        let scanned = scan(bytes);
+        state.lines = scanned.lines;
+        let chains: HashSet<Digest> = scanned.items.iter().map(|item| item.chain).collect();
+        let ordered = in_order(scanned.items);
+        state.bad.extend(ordered.out_of_order);
+        for item in ordered.items {
+            state.follow(item);
         }
-        if let Some((from, line)) = torn_from {
-            let kind = if is_torn(&bytes[from..]) { BadKind::TornTail } else { BadKind::Damaged };
-            state.bad.push(Bad { line, offset: from as u64, kind });
-            if kind == BadKind::TornTail {
-                // As it will stand there once the next writer has ended it.
-                state.torn = Some(skipped(&[&bytes[from..], b"\n"].concat()));
-            } else {
-                state.mark_suspects();
-            }
+        if ordered.ambiguous {
+            state.mark_suspects(Link::Broken);
         }
+        state.end(bytes, scanned.rest, head, &chains);
+        state.bad.sort_by_key(|bad| bad.offset);
         state
     }
 
-    fn follow(&mut self, line: Line, chain: Digest, torn: Option<(usize, u64, Skipped)>, offset: u64) {
-        let mut broken = line.prev != self.chain;
-        if let Some((from, number, skipped)) = torn {
-            // The writer that came after a crash has named exactly these bytes; then nothing is missing.
-            if line.skipped.as_ref() != Some(&skipped) {
-                self.bad.push(Bad { line: number, offset: from as u64, kind: BadKind::Damaged });
-                broken = true;
+    // What stands behind the last good line, and whether that is the last one there was.
+    fn end(&mut self, bytes: &[u8], rest: Option<(usize, u64)>, head: &Found, chains: &HashSet<Digest>) {
+        let (offset, line) =
+            rest.map_or((bytes.len() as u64, self.lines + 1), |(at, line)| (at as u64, line));
+        match head {
+            Found::Whole(head) => {
+                if self.begin.is_none() {
+                    self.begin.clone_from(&head.begin);
+                }
+                if !chains.contains(&head.last) {
+                    self.lost = Some(head.last);
+                }
             }
-        } else if broken {
-            self.bad.push(Bad { line: self.lines, offset, kind: BadKind::Chain });
+            Found::Damaged => self.bad.push(Bad { line, offset, kind: BadKind::Head }),
+            Found::Blank => self.bad.push(Bad { line, offset, kind: BadKind::BlankHead }),
+            Found::Absent => {}
         }
-        if broken {
-            self.mark_suspects();
+        let torn = rest.filter(|(from, _)| self.lost.is_none() && is_torn(&bytes[*from..]));
+        if let Some((from, _)) = torn {
+            self.bad.push(Bad { line, offset, kind: BadKind::TornTail });
+            // As it will stand there once the next writer has ended it.
+            self.torn = Some(skipped(&[&bytes[from..], b"\n"].concat()));
+        } else if rest.is_some() || self.lost.is_some() {
+            let kind = if rest.is_some() { BadKind::Damaged } else { BadKind::Lost };
+            self.bad.push(Bad { line, offset, kind });
+            self.mark_suspects(Link::Whole);
+        }
+    }
+
+    fn follow(&mut self, item: Item) {
+        let Item { line, chain, prev, torn, offset, number } = item;
+        let link = if prev == self.chain { Link::Whole } else { Link::Broken };
+        let mut broken = link == Link::Broken;
+        let (named, lost) = line.as_ref().map_or((None, None), |line| (line.skipped.as_ref(), line.lost));
+        // The writer that came after a crash has named exactly these bytes; then nothing is missing.
+        let unnamed = torn.filter(|(_, _, skipped)| named != Some(skipped));
+        if let Some((from, number, _)) = unnamed {
+            self.bad.push(Bad { line: number, offset: from as u64, kind: BadKind::Damaged });
+            broken = true;
+        } else if broken {
+            self.bad.push(Bad { line: number, offset, kind: BadKind::Chain });
+        } else if lost.is_some() {
+            self.bad.push(Bad { line: number, offset, kind: BadKind::Lost });
+        }
+        if broken || lost.is_some() {
+            self.mark_suspects(link);
         }
         self.chain = chain;
+        let Some(line) = line else {
+            // What a newer version says here may be more of any file.
+            self.newer = true;
+            self.mark_suspects(Link::Broken);
+            return;
+        };
         match line.what {
-            What::Begin(begin) => self.begin = Some(begin),
+            What::Begin(begin) => (self.begin, self.begun) = (Some(begin), true),
             What::Store(store) => self.store(line.at, store),
             What::Gone(gone) => self.gone(line.at, &gone.file),
             What::Moved(moved) => self.moved(&moved),
         }
     }
 
-    // A lost line may have stored more of any file; what still adds up afterwards clears the mark.
-    fn mark_suspects(&mut self) {
+    // A lost line may have stored more of any file; what is proven afterwards clears the mark.
+    fn mark_suspects(&mut self, link: Link) {
         for file in self.files.values_mut() {
             if let Some(newest) = file.generations.last_mut() {
                 newest.suspect = true;
+                newest.unlinked |= link == Link::Broken;
             }
         }
     }
@@ -193,7 +239,13 @@ impl State {
         let mut frames = kept;
         frames.extend(store.frames);
         let total: u64 = frames.iter().map(|frame| u64::from(frame.raw)).sum();
-        let gap = !adds_up || total != store.source.size;
+        // A line that says what all of its frames are needs nothing else. Without that, frames are what they seem only if
+        // the line was written behind the very lines that are here.
+        let proven = match store.whole {
+            Some(whole) => digest_of_all(&frames) == whole,
+            None => keep == 0 || before.is_some_and(|newest| !newest.gap && !newest.unlinked),
+        };
+        let gap = !adds_up || total != store.source.size || !proven;
         let since = before.filter(|_| same).map_or(at, |newest| newest.since);
         let event = before.filter(|_| same).map_or(store.event, |newest| newest.event);
         if store.event != Event::Appended {
@@ -212,6 +264,7 @@ impl State {
             tail: store.tail,
             gap,
             suspect: false,
+            unlinked: false,
         };
         if same && let Some(old) = file.generations.pop() {
             let dropped = old.frames.into_iter().skip(keep);
@@ -251,16 +304,4 @@ impl State {
     pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.files.values().flat_map(|file| &file.generations).flat_map(|generation| &generation.frames)
     }
-}
-
-// What a crash leaves is the beginning of a write: an unended line, before it perhaps the one that such a crash left
-// earlier (the writer that was to name it died as well). A line that was once whole ends like one.
-fn is_torn(tail: &[u8]) -> bool {
-    let mut lines = tail.split(|byte| *byte == b'\n').rev();
-    let unended = lines.next().is_some_and(|last| !last.is_empty());
-    unended && lines.all(|line| !line.ends_with(b"\"}"))
-}
-
-fn skipped(bytes: &[u8]) -> Skipped {
-    Skipped { length: bytes.len() as u64, blake3: Digest::of(bytes) }
 }

@@ -16,7 +16,8 @@ use crate::chunk::Chunker;
 use crate::compare::{id_of, tail_hash};
 use crate::error::reading;
 use crate::event::Event;
-use crate::frame::{Codec, Digest, Frame};
+use crate::frame::{Codec, Digest, Frame, digest_of_all};
+use crate::head::Head;
 use crate::manifest::{Begin, Gone, Line, Moved, Origin, SCHEMA, Store, What};
 use crate::plan::{Depth, Plan, Subject, plan};
 use crate::replay::{FileState, Generation, State};
@@ -51,6 +52,7 @@ pub(crate) struct Writer<'v> {
     key: Key,
     _lock: Lock,
     pub(crate) state: State,
+    begin: Begin,
     data: Option<Appender>,
     pending: Vec<u8>,
     lines: Vec<What>,
@@ -77,13 +79,15 @@ impl<'v> Writer<'v> {
             return Err(Error::Newer { key: key.clone() });
         }
         let own = state.frames().map(|frame| (frame.blake3, frame.clone())).collect();
-        let lines = if state.begin.is_none() { vec![What::Begin(begin)] } else { Vec::new() };
+        let begin = state.begin.clone().unwrap_or(begin);
+        let lines = if state.begun { Vec::new() } else { vec![What::Begin(begin.clone())] };
         let (data, pending) = (None, Vec::new());
         Ok(Self {
             vault,
             key: key.clone(),
             _lock: lock,
             state,
+            begin,
             data,
             pending,
             lines,
@@ -161,6 +165,7 @@ impl<'v> Writer<'v> {
         }
         let tail = tail_hash(&mut file, stamp.size).map_err(&read)?;
         let kept = newest.map(|newest| &newest.frames[..keep_frames]).unwrap_or_default();
+        let whole = digest_of_all(kept.iter().chain(&frames));
         let talks = kept.iter().chain(&frames).any(|frame| frame.talk);
         let rowed = matches!(kind, FileKind::Transcript | FileKind::Subagent);
         let emptied = event.is_loss() && rowed && !talks && newest.is_some_and(Generation::talks);
@@ -185,6 +190,7 @@ impl<'v> Writer<'v> {
             open,
             source: Origin { dev, ino, size, mtime_ns, ctime_ns, read_at_ns },
             tail,
+            whole: Some(whole),
             sizes: None,
         }));
         let same = newest.is_some_and(|newest| newest.number == generation);
@@ -332,18 +338,22 @@ impl<'v> Writer<'v> {
         let mut bytes = if self.state.unended { b"\n".to_vec() } else { Vec::new() };
         let mut prev = self.state.chain;
         let mut skipped = self.state.torn.take();
+        // Once `head` names the new line, this is the only trace of those that were cut off.
+        let mut lost = self.state.lost.take();
         for what in &self.lines {
-            let line = Line { schema: SCHEMA, at: now, skipped: skipped.take(), what: what.clone(), prev };
+            let (skipped, lost) = (skipped.take(), lost.take());
+            let line = Line { schema: SCHEMA, at: now, skipped, lost, what: what.clone(), prev };
             let (line, chain) = line.seal()?;
             bytes.extend_from_slice(&line);
             prev = chain;
         }
         let folder = self.vault.folder(&self.key);
-        let new = self.state.begin.is_none();
+        let new = self.lines.iter().any(|what| matches!(what, What::Begin(_)));
         durable::append(&folder.join("manifest.jsonl"), &bytes, durable::Sync::Yes)?;
         if new && let Some(above) = folder.parent() {
             durable::sync_dir(above)?;
         }
+        Head::write(&folder, prev, Some(self.begin.clone()))?;
         let frames: Vec<Frame> = self
             .lines
             .iter()

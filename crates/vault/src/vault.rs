@@ -11,6 +11,7 @@ use state::{StateDir, durable};
 
 use crate::error::{Error, reading};
 use crate::frame::Codec;
+use crate::head::Head;
 use crate::index::FrameIndex;
 use crate::replay::State;
 use crate::{Key, seen};
@@ -124,10 +125,12 @@ impl Vault {
 
     /// Replays a conversation's manifest; one that does not exist has no files.
     pub(crate) fn state(&self, key: &Key) -> Result<State, Error> {
-        let path = self.folder(key).join("manifest.jsonl");
+        let folder = self.folder(key);
+        let head = Head::read(&folder)?;
+        let path = folder.join("manifest.jsonl");
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(State::read(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::read(b"")),
+            Ok(bytes) => Ok(State::read(&bytes, &head)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::read(b"", &head)),
             Err(error) => Err(reading(&path)(error)),
         }
     }

@@ -21,7 +21,7 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// What is not as it was written.
     pub damage: Vec<Damage>,
-    /// Half-written lines that a crash left; the next sync supersedes them, nothing is lost.
+    /// What a crash left: a half-written line, or an emptied `head`. The next sync supersedes it, nothing is lost.
     pub torn: Vec<Key>,
 }
 
@@ -62,6 +62,13 @@ pub enum DamagedPlace {
         /// Where it begins.
         offset: u64,
     },
+    /// Lines are gone from the manifest, and nothing is left of them.
+    Lost {
+        /// Where they stood: before this line, from 1.
+        line: u64,
+    },
+    /// In the small file that says which line is the last one.
+    Head,
     /// In a data file.
     Data {
         /// The conversation whose data file it is.
@@ -105,16 +112,22 @@ impl Vault {
     fn verify_one(&self, key: &Key) -> Result<VerifyReport, Error> {
         let state = self.state(key)?;
         let mut report = VerifyReport::default();
-        if state.lines == 0 {
+        if state.lines == 0 && state.bad.is_empty() {
             return Ok(report);
         }
         report.conversations = 1;
         for bad in &state.bad {
-            if bad.kind == BadKind::TornTail {
-                report.torn.push(key.clone());
-                continue;
-            }
-            let place = DamagedPlace::Manifest { line: bad.line, offset: bad.offset };
+            let place = match bad.kind {
+                BadKind::TornTail | BadKind::BlankHead => {
+                    report.torn.push(key.clone());
+                    continue;
+                }
+                BadKind::Damaged | BadKind::Chain => {
+                    DamagedPlace::Manifest { line: bad.line, offset: bad.offset }
+                }
+                BadKind::Lost => DamagedPlace::Lost { line: bad.line },
+                BadKind::Head => DamagedPlace::Head,
+            };
             report.damage.push(Damage { key: key.clone(), place, touches: doubtful(&state) });
         }
         let id = id_of(key);

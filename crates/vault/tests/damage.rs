@@ -85,12 +85,15 @@ fn a_manifest_torn_at_any_byte_of_its_last_line_is_superseded() {
     let folder = world.folder(ID);
     let manifest = folder.join("manifest.jsonl");
     let before = fs::read(&manifest).unwrap();
+    let head = fs::read(folder.join("head")).unwrap();
     world.append(&world.path(ID), &new[old.len()..]);
     world.sync();
     let after = fs::read(&manifest).unwrap();
     assert!(after.starts_with(&before));
     for end in before.len()..after.len() {
         fs::write(&manifest, &after[..end]).unwrap();
+        // It is written after the line: what is killed there leaves the older one.
+        fs::write(folder.join("head"), &head).unwrap();
         let report = world.vault.verify().unwrap();
         assert!(report.is_clean(), "torn at {end}: {:?}", report.damage);
         assert_eq!(world.read(ID, None), if end + 1 == after.len() { new.clone() } else { old.clone() });
@@ -117,12 +120,14 @@ fn data_torn_at_any_place_behind_the_manifest_does_not_exist() {
     let data = world.folder(ID).join("data");
     let manifest = world.folder(ID).join("manifest.jsonl");
     let (data_before, manifest_before) = (fs::read(&data).unwrap(), fs::read(&manifest).unwrap());
+    let head = fs::read(world.folder(ID).join("head")).unwrap();
     world.append(&world.path(ID), &new[old.len()..]);
     world.sync();
     let after = fs::read(&data).unwrap();
     for end in (data_before.len()..=after.len()).step_by(97) {
         fs::write(&data, &after[..end]).unwrap();
         fs::write(&manifest, &manifest_before).unwrap();
+        fs::write(world.folder(ID).join("head"), &head).unwrap();
         fs::write(world.state().join("cache/vault-touched"), format!("{}\n", world.key(ID))).unwrap();
         world.verify();
         assert_eq!(world.read(ID, None), old);
@@ -151,9 +156,11 @@ fn names_that_a_power_cut_tore_cost_nothing() {
         world.sync();
         let manifest = world.folder(ID).join("manifest.jsonl");
         let before = fs::read(&manifest).unwrap();
+        let head = fs::read(world.folder(ID).join("head")).unwrap();
         world.append(&world.path(ID), &new[old.len()..]);
         world.sync();
         fs::write(&manifest, &before).unwrap();
+        fs::write(world.folder(ID).join("head"), head).unwrap();
         fs::write(world.state().join("cache/vault-touched"), tear(&name(&world))).unwrap();
         world.sync();
         assert_eq!(world.read(ID, None), new);

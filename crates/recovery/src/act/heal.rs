@@ -2,7 +2,7 @@
 
 use agents::SessionId;
 use agents::claude::TranscriptFile;
-use doctor::{RepairOptions, RepairStatus, Target};
+use doctor::{RepairOptions, RepairStatus, Target, Wanted};
 
 use transcript::Buffer;
 
@@ -15,7 +15,7 @@ impl Actor<'_> {
     pub(super) fn heal(&self, session: &SessionId, act: Act) -> Result<Outcome, String> {
         match act {
             Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
-            Act::VaultResume => match self.clinic.restore(session, None) {
+            Act::VaultResume => match self.clinic.restore(session, Wanted::Best) {
                 Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
                 Ok(Some(Err(refusal))) => Err(refusal.to_string()),
                 Ok(None) => Err("the vault does not have it".to_owned()),

@@ -258,5 +258,5 @@ fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Resu
         }
         return out.finish();
     }
-    super::vault::put_back(context, session, None, args.json)
+    super::vault::put_back(context, session, doctor::Wanted::Best, args.json)
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use agents::SessionId;
 use clap::Subcommand;
+use vault::Wanted;
 
 pub(crate) use keep::prune_quietly;
 pub(crate) use restore::put_back;
@@ -59,7 +60,7 @@ enum Command {
     },
     /// Put a conversation back byte for byte, keeping what was there
     #[command(
-        after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl"
+        after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl\n  rekindle vault restore 1a2b3c4d --whole"
     )]
     Restore {
         /// A session's id or its beginning, a pane, a name or a directory
@@ -68,6 +69,9 @@ enum Command {
         /// Which version of it: the best where none is given
         #[arg(long, value_name = "N")]
         generation: Option<u32>,
+        /// The newest provable version of a damaged copy
+        #[arg(long, conflicts_with = "generation")]
+        whole: bool,
         /// Write it to a new file instead
         #[arg(long, value_name = "PATH")]
         to: Option<PathBuf>,
@@ -127,12 +131,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         Command::List { json } => list::list(context, *json),
         Command::Verify { json } => verify::verify(context, *json),
-        Command::Restore { session, generation, to, dry_run, json } => {
+        Command::Restore { session, generation, whole, to, dry_run, json } => {
             let session = find(context, session)?;
+            let wanted = match generation {
+                Some(number) => Wanted::Number(*number),
+                None if *whole => Wanted::Whole,
+                None => Wanted::Best,
+            };
             match to {
-                Some(path) => restore::restore_to(context, &session, *generation, path, *dry_run, *json),
-                None if *dry_run => restore::plan_restore(context, &session, *generation, *json),
-                None => put_back(context, &session, *generation, *json),
+                Some(path) => restore::restore_to(context, &session, wanted, path, *dry_run, *json),
+                None if *dry_run => restore::plan_restore(context, &session, wanted, *json),
+                None => put_back(context, &session, wanted, *json),
             }
         }
         Command::Prune { dry_run, json } => keep::prune(context, *dry_run, *json),

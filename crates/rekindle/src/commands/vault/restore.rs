@@ -3,23 +3,25 @@
 use std::path::Path;
 
 use agents::SessionId;
+use doctor::Refusal;
 use serde_json::json;
 use transcript::{Buffer, Transcript};
-use vault::Conversation;
+use vault::{Choice, Conversation, Wanted};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, count};
+use crate::output::{Out, count, say};
 
 /// Puts a conversation back where the agent looks for it.
 pub(crate) fn put_back(
     context: &Context,
     session: &SessionId,
-    generation: Option<u32>,
+    wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let back = match context.clinic.restore(session, generation)? {
-        None => return Err(no_such_generation(session, generation)),
+    let back = match context.clinic.restore(session, wanted)? {
+        None => return Err(no_such_generation(session, wanted)),
+        Some(Err(Refusal::Doubtful(what))) => return Err(in_doubt(session, &what)),
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
         Some(Ok(back)) => back,
     };
@@ -37,6 +39,8 @@ pub(crate) fn put_back(
                 "orphansFixed": 0,
                 "newChainDepth": chain_depth(&back.path),
                 "changes": [],
+                "doubt": back.doubt,
+                "leftOut": back.left_out,
             }],
         }));
     } else {
@@ -54,7 +58,14 @@ pub(crate) fn put_back(
             out.line(&format!("  what was there: {}", context.short_path(backup)));
         }
     }
-    out.finish()
+    for name in &back.left_out {
+        say(&format!("rekindle: {name} was not put back: the vault cannot prove what it last held"));
+    }
+    if let Some(doubt) = &back.doubt {
+        say(&format!("rekindle: this may not be all of it: {doubt}"));
+    }
+    let partly = back.doubt.is_some() || !back.left_out.is_empty();
+    out.finish_as(if partly { Exit::Partly } else { Exit::Done })
 }
 
 /// Rows on the walk of a transcript that was put back.
@@ -63,39 +74,53 @@ fn chain_depth(path: &Path) -> u64 {
     opened.and_then(|transcript| transcript.examine()).map_or(0, |(scan, _)| scan.chain_depth)
 }
 
-fn no_such_generation(session: &SessionId, generation: Option<u32>) -> Failure {
-    let what = match generation {
-        Some(number) => format!("the vault has no version {number} of {session}"),
-        None => format!("the vault has no whole version of {session}"),
+fn no_such_generation(session: &SessionId, wanted: Wanted) -> Failure {
+    let what = match wanted {
+        Wanted::Number(number) => format!("the vault has no version {number} of {session}"),
+        Wanted::Best | Wanted::Whole => format!("the vault has no whole version of {session}"),
     };
     Failure::new(Exit::Usage, what).hint("rekindle vault list --json shows the versions")
 }
 
-/// Which version a restore means, as the vault's names for it.
+fn in_doubt(session: &SessionId, what: &str) -> Failure {
+    let text = format!(
+        "the vault's copy of {} may not be all of it, so nothing was put back: {what}",
+        session.short()
+    );
+    Failure::new(Exit::Refused, text)
+        .hint(format!("rekindle vault restore {} --whole puts back what is provable", session.short()))
+}
+
+/// Which version a restore means.
 fn chosen(
     context: &Context,
     session: &SessionId,
-    generation: Option<u32>,
-) -> Result<(Conversation, String, u32), Failure> {
-    for conversation in context.clinic.vault.find(session)? {
+    wanted: Wanted,
+) -> Result<(Conversation, String, Choice), Failure> {
+    let vault = &context.clinic.vault;
+    for conversation in vault.find(session)? {
         let Some(file) = conversation.transcript() else { continue };
-        if let Some(found) = file.generation(generation) {
-            let (name, number) = (file.name.clone(), found.number);
-            return Ok((conversation, name, number));
+        let choice = match vault.choose(&conversation, file, wanted) {
+            Err(vault::Error::Doubtful { what, .. }) => return Err(in_doubt(session, &what)),
+            choice => choice?,
+        };
+        if let Some(choice) = choice {
+            let name = file.name.clone();
+            return Ok((conversation, name, choice));
         }
     }
-    Err(no_such_generation(session, generation))
+    Err(no_such_generation(session, wanted))
 }
 
 pub(super) fn restore_to(
     context: &Context,
     session: &SessionId,
-    generation: Option<u32>,
+    wanted: Wanted,
     path: &Path,
     dry_run: bool,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let (conversation, name, number) = chosen(context, session, generation)?;
+    let (conversation, name, choice) = chosen(context, session, wanted)?;
     if path.exists() {
         return Err(Failure::new(
             Exit::Refused,
@@ -106,39 +131,44 @@ pub(super) fn restore_to(
         context.clinic.vault.restore_to(
             &conversation.key,
             &name,
-            Some(number),
+            Some(choice.generation.number),
             path,
             state::durable::Kept::default(),
         )?;
     }
-    say_restored(session, number, path, dry_run, json)
+    say_restored(session, &choice, path, dry_run, json)
 }
 
 pub(super) fn plan_restore(
     context: &Context,
     session: &SessionId,
-    generation: Option<u32>,
+    wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let (conversation, name, number) = chosen(context, session, generation)?;
-    say_restored(session, number, &conversation.config.join(name), true, json)
+    let (conversation, name, choice) = chosen(context, session, wanted)?;
+    say_restored(session, &choice, &conversation.config.join(name), true, json)
 }
 
 fn say_restored(
     session: &SessionId,
-    number: u32,
+    choice: &Choice,
     path: &Path,
     dry_run: bool,
     json: bool,
 ) -> Result<Exit, Failure> {
+    let number = choice.generation.number;
     let mut out = Out::new();
     if json {
-        out.json(
-            json!({ "sessionId": session.as_str(), "generation": number, "path": path.to_string_lossy(), "dryRun": dry_run }),
-        );
+        out.json(json!({
+            "sessionId": session.as_str(), "generation": number, "path": path.to_string_lossy(),
+            "dryRun": dry_run, "doubt": choice.doubt,
+        }));
     } else {
         let word = if dry_run { "would be written to" } else { "written to" };
         out.line(&format!("{}  version {number} {word} {}", session.short(), path.display()));
     }
-    out.finish()
+    if let Some(doubt) = &choice.doubt {
+        say(&format!("rekindle: this may not be all of it: {doubt}"));
+    }
+    out.finish_as(if choice.doubt.is_some() { Exit::Partly } else { Exit::Done })
 }

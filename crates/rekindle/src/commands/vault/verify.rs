@@ -46,6 +46,8 @@ pub(super) fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
 fn place_words(place: &DamagedPlace) -> String {
     match place {
         DamagedPlace::Manifest { line, .. } => format!("line {line} of its manifest is damaged"),
+        DamagedPlace::Lost { line } => format!("lines are missing before line {line} of its manifest"),
+        DamagedPlace::Head => "its head is damaged, which says where the manifest ends".to_owned(),
         DamagedPlace::Data { of, offset, error } => {
             format!("the frame at byte {offset} of {of} is damaged ({error})")
         }
