@@ -15,7 +15,7 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
     let spelling = &text[name.clone()];
     let class = name::class(spelling)?;
     let (joint, at) = separator::after(text, name)?;
-    let value = read(text, at, joint)?;
+    let value = read(text, name.start, at, joint)?;
     if joint == Joint::Colon && !value.quoted && is_type(text, value.place.end) {
         return None;
     }
@@ -32,7 +32,8 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
     let (secret, kind) = match class {
         // Words between name and value make a sentence: only what cannot be a word is taken.
         Class::Password if joint == Joint::Prose => {
-            (value::is_password(content, Setting::Loose) && said(text, name, at), "password")
+            let told = value::is_password(content, Setting::Loose) && said(text, name, at);
+            (told || value::is_surely_token(content, Setting::Loose), "password")
         }
         // `pass: 12, fail: 3` counts tests.
         Class::Password if spelling == b"pass" && content.iter().all(u8::is_ascii_digit) => return None,
@@ -96,10 +97,11 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         || rest.starts_with(b"\\n")
         || rest.starts_with(b"\\r")
         || rest.starts_with(b"#")
+        || edge::begins_frame(rest)
 }
 
-/// Reads the literal that begins here.
-fn read(text: &[u8], at: usize, joint: Joint) -> Option<Value> {
+/// Reads the literal that begins here, behind the name that begins there.
+fn read(text: &[u8], name: usize, at: usize, joint: Joint) -> Option<Value> {
     let limit = text.len().min(at + LONGEST);
     let rest = &text[at..limit];
     if joint == Joint::Element {
@@ -118,9 +120,9 @@ fn read(text: &[u8], at: usize, joint: Joint) -> Option<Value> {
             return Some(Value { place: at + start..at + start + length, quoted: true });
         }
         let length = rest[start..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-        return bare(text, at + start, length, Joint::Tight);
+        return bare(text, name, at + start, length, Joint::Tight);
     }
-    bare(text, at, rest.len(), joint)
+    bare(text, name, at, rest.len(), joint)
 }
 
 /// The length of a quoted literal. In text escaped as JSON its quotes have backslashes, and inner ones have more.
@@ -140,8 +142,9 @@ fn closing(rest: &[u8], quote: u8, slashes: usize) -> Option<usize> {
 }
 
 /// A literal without quotes: up to a blank, a quote, or a sign that ends it where it stands.
-fn bare(text: &[u8], at: usize, most: usize, joint: Joint) -> Option<Value> {
+fn bare(text: &[u8], name: usize, at: usize, most: usize, joint: Joint) -> Option<Value> {
     let rest = &text[at..at + most];
+    let listed = joint == Joint::Tight && text[..name].ends_with(b",");
     let narrow: &[u8] = if matches!(joint, Joint::Spaced | Joint::Prose) { b",}]" } else { b"" };
     let ends = |place: usize, byte: &u8| match byte {
         b'\\' => matches!(rest.get(place + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'u') | None),
@@ -151,6 +154,8 @@ fn bare(text: &[u8], at: usize, most: usize, joint: Joint) -> Option<Value> {
         b'|' | b'&' => joint != Joint::Colon,
         // Closes what was opened before the name; an opened one belongs to the value, as in a call.
         b')' => !rest[..place].contains(&b'('),
+        // Options of a mount and their like: `username=bob,password=x,uid=1000`.
+        b',' if listed => is_pair(&rest[place + 1..]),
         byte => narrow.contains(byte),
     };
     let mut length = rest.iter().enumerate().position(|(place, byte)| ends(place, byte)).unwrap_or(most);
@@ -159,4 +164,10 @@ fn bare(text: &[u8], at: usize, most: usize, joint: Joint) -> Option<Value> {
         length -= 1;
     }
     (length > 0).then_some(Value { place: at..at + length, quoted: false })
+}
+
+/// Whether this begins with `name=`.
+fn is_pair(rest: &[u8]) -> bool {
+    let length = rest.iter().take(24).take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
+    length > 1 && rest.get(length) == Some(&b'=')
 }

@@ -26,12 +26,47 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a line begins here, after indentation, list marks, quotes, and the line numbers that tools print.
+/// What stands between a line and the left edge of its screen: blanks, frames, and the signs that agents put before what
+/// they and their tools say.
+pub(crate) fn trim_margin(line: &str) -> &str {
+    line.trim_start_matches(|letter: char| {
+        letter.is_ascii_whitespace() || is_frame(letter) || "⎿●❯".contains(letter)
+    })
+}
+
+/// The line without the frame at its right edge.
+pub(crate) fn trim_frame_end(line: &str) -> &str {
+    line.trim_end_matches(is_frame)
+}
+
+/// Lines that are drawn around text: the block "Box Drawing", and what does for them without it.
+fn is_frame(letter: char) -> bool {
+    matches!(letter, '\u{2500}'..='\u{257f}' | '|')
+}
+
+/// Whether the text begins with a frame.
+pub(crate) fn begins_frame(text: &[u8]) -> bool {
+    matches!(text, [b'|', ..] | [0xe2, 0x94 | 0x95, ..])
+}
+
+/// The bytes without frames and the signs of agents at their end.
+fn trim_signs(before: &[u8]) -> &[u8] {
+    let mut rest = before;
+    while let [shorter @ .., 0xe2, 0x94 | 0x95, _]
+    | [shorter @ .., 0xe2, 0x8e, 0xbf]
+    | [shorter @ .., 0xe2, 0x97, 0x8f]
+    | [shorter @ .., 0xe2, 0x9d, 0xaf]
+    | [shorter @ .., b' ' | b'\t' | b'"' | b'\'' | b'+' | b'-' | b'>' | b'|' | b'*' | b'#'] = rest
+    {
+        rest = shorter;
+    }
+    rest
+}
+
+/// Whether a line begins here, after indentation, frames, list marks, quotes, and the line numbers that tools print.
 pub(crate) fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
-    let margin =
-        |byte: &&u8| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'+' | b'-' | b'>' | b'|' | b'*' | b'#');
-    let mut rest = &before[..before.len() - before.iter().rev().take_while(margin).count()];
+    let mut rest = trim_signs(before);
     if before[rest.len()..].starts_with(b"\t") {
         let number = |byte: &&u8| matches!(byte, b' ' | b'0'..=b'9');
         rest = &rest[..rest.len() - rest.iter().rev().take_while(number).count()];

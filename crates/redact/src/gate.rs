@@ -10,7 +10,7 @@ use crate::shape::Shape;
 use crate::{Evidence, Finding, address, assigned, name, pem, shapes};
 
 /// Words of which one is in every name of a secret.
-const NAMES: &[&str] = &["pass", "pwd", "secret", "token", "key", "auth", "cred"];
+const NAMES: &[&str] = &["pass", "pwd", "secret", "token", "key", "auth", "cred", "pw", "psk"];
 
 /// Who looks at a word.
 #[derive(Clone, Copy)]
@@ -34,7 +34,9 @@ static GATE: LazyLock<Option<Gate>> = LazyLock::new(|| {
     let names = NAMES.iter().map(|word| (*word, Rule::Name));
     let shapes =
         shapes::all().flat_map(|shape| shape.triggers.iter().map(move |word| (*word, Rule::Shape(shape))));
-    let (words, rules): (Vec<&str>, Vec<Rule>) = fixed.into_iter().chain(names).chain(shapes).unzip();
+    let known = fixed.into_iter().chain(names).chain(shapes).map(|(word, rule)| (word.to_owned(), rule));
+    let made = shapes::made().map(|(word, shape)| (word, Rule::Shape(shape)));
+    let (words, rules): (Vec<String>, Vec<Rule>) = known.chain(made).unzip();
     let words = DFA::builder().ascii_case_insensitive(true).build(words).ok()?;
     Some(Gate { words, rules })
 });

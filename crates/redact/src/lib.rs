@@ -9,6 +9,8 @@
 //!   password any literal goes, however poor. Behind a name for a key or a token only what looks random goes.
 //! - **Logins** of addresses: `postgres://[redacted: login]@host/db`. The host stays readable.
 //! - **Private keys**: whole blocks, and blocks that lost their first or last line.
+//! - **Command lines**: passwords behind the options that take them, such as `docker login -p` (`shapes/commands.rs`).
+//! - **Broken keys**: what a program broke over several lines at the width of its terminal (`wrapped`).
 //!
 //! What stays: placeholders (`<your-token>`, `${TOKEN}`, `xxxx`), code (`let token = parse(input)`), hashes, ids, paths,
 //! and a random value that nothing calls a secret. Nobody can tell that from an id.
@@ -30,6 +32,7 @@ mod separator;
 mod shape;
 mod shapes;
 mod value;
+mod wrapped;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -68,12 +71,17 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 
 /// Whether [`redact`] would change the text. To judge a variable, give it whole: `NAME=value`.
 pub fn holds_secret(text: &str) -> bool {
-    gate::findings(text).next().is_some()
+    findings(text).next().is_some()
+}
+
+/// Every secret that can be seen in the text as it is, in no order.
+fn findings(text: &str) -> impl Iterator<Item = Finding> {
+    gate::findings(text).chain(wrapped::findings(text))
 }
 
 /// The text without the secrets that can be seen in it as it is; nothing where there are none.
 fn pass(text: &str) -> Option<String> {
-    let mut findings: Vec<Finding> = gate::findings(text).collect();
+    let mut findings: Vec<Finding> = findings(text).collect();
     if findings.is_empty() {
         return None;
     }

@@ -44,6 +44,9 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     if ends("password passwd passphrase passwort passcode") {
         return Some(Class::Password);
     }
+    if one_of(head, "pw psk") || (one_of(head, "auth") && one_of(before, "redis valkey")) {
+        return Some(Class::Password);
+    }
     if ends("pwd pass") {
         // `PWD` is the shell's directory.
         let own = ends("bypass compass surpass trespass underpass oldpwd") || name == b"PWD";
@@ -67,7 +70,7 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
 /// Added to a name without changing what it is: `API_KEY_PROD`, `SECRET_KEY_BASE`.
 const ADDED: &str = "\
     value val string text plain plaintext raw prod production dev staging test old new current default base \
-    b64 base64 env live primary secondary backup admin root";
+    b64 base64 data env live primary secondary backup admin root";
 
 /// Keys that are written as one word.
 const KEYS: &str = "\
@@ -143,6 +146,9 @@ mod tests {
             ("spring.datasource.password", Class::Password),
             ("MYSQL_PWD", Class::Password),
             ("smtpPass", Class::Password),
+            ("DB_PW", Class::Password),
+            ("REDIS_AUTH", Class::Password),
+            ("client-key-data", Class::Strong("key")),
             ("GITHUB_TOKEN", Class::Strong("token")),
             ("accessToken", Class::Strong("token")),
             ("SECRET_KEY_BASE", Class::Strong("key")),
@@ -171,6 +177,8 @@ mod tests {
             "keyboard",
             "author",
             "bypass",
+            "pwsh",
+            "SSH_AUTH_SOCK",
             "IFLA_LOCALBYPASS",
             "passed",
             "nextPageToken",

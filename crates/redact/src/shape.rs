@@ -14,6 +14,9 @@ const WINDOW: usize = 16 << 10;
 /// How much text the words around a secret may take, with the secret.
 const WITHIN: usize = 2 << 10;
 
+/// As long as the name of a host can be.
+const LONGEST_HOST: usize = 253;
+
 /// One form of secrets.
 pub(crate) struct Shape {
     /// What is said in its place.
@@ -38,6 +41,10 @@ enum Start {
     Before(usize),
     /// At the digits before the trigger.
     Digits,
+    /// At the name of a host before the trigger.
+    Host,
+    /// At the trigger, the first word of a command, which must not stand inside of a word.
+    Command,
 }
 
 /// What else must be true of the secret.
@@ -98,26 +105,55 @@ pub(crate) const fn within(
     Shape { kind, triggers, start: Start::Anywhere, pattern, judge, regex: OnceLock::new() }
 }
 
+/// A secret in a command line that begins with the trigger.
+pub(crate) const fn command(
+    kind: &'static str,
+    judge: Judge,
+    triggers: &'static [&'static str],
+    pattern: &'static str,
+) -> Shape {
+    Shape { kind, triggers, start: Start::Command, pattern, judge, regex: OnceLock::new() }
+}
+
+/// A password in a line that begins with the name of a host, which the trigger follows.
+pub(crate) const fn hosted(triggers: &'static [&'static str], pattern: &'static str) -> Shape {
+    Shape {
+        kind: "password",
+        triggers,
+        start: Start::Host,
+        pattern,
+        judge: Judge::Password,
+        regex: OnceLock::new(),
+    }
+}
+
 impl Shape {
     /// Looks for the secret that this trigger belongs to.
     pub(crate) fn find(&self, text: &[u8], trigger: usize) -> Option<Finding> {
         let at = match self.start {
-            Start::Edge | Start::Anywhere => trigger,
+            Start::Edge | Start::Anywhere | Start::Command => trigger,
             Start::Before(bytes) => trigger.checked_sub(bytes)?,
             Start::Digits => {
                 trigger - text[..trigger].iter().rev().take(12).take_while(|b| b.is_ascii_digit()).count()
             }
+            Start::Host => {
+                let part = |byte: &&u8| edge::is_word(**byte) || b".*-/".contains(byte);
+                trigger - text[..trigger].iter().rev().take(LONGEST_HOST).take_while(part).count()
+            }
         };
-        if matches!(self.start, Start::Edge | Start::Before(_)) && !edge::begins(text, at) {
+        if matches!(self.start, Start::Edge | Start::Before(_) | Start::Command) && !edge::begins(text, at) {
             return None;
         }
-        let most = if matches!(self.start, Start::Anywhere) { WITHIN } else { WINDOW };
+        let most = match self.start {
+            Start::Anywhere | Start::Command | Start::Host => WITHIN,
+            _ => WINDOW,
+        };
         let limit = text.len().min(at + most);
         let regex = self.regex.get_or_init(|| compile(self.pattern)).as_ref()?;
         let window = &text[at..limit];
         let found = match regex.captures_len() {
             1 => regex.find(window)?,
-            _ => regex.captures(window)?.get(1)?,
+            _ => regex.captures(window)?.iter().skip(1).flatten().next()?,
         };
         let accepted = match self.judge {
             Judge::Shape => !value::is_sample(found.as_bytes()),

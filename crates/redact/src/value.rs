@@ -59,7 +59,10 @@ fn judged(value: &[u8]) -> &[u8] {
 }
 
 fn could_be_token(value: &[u8]) -> bool {
-    let path = value.starts_with(b"/") && value.iter().filter(|byte| **byte == b'/').count() > 2;
+    // Base64 may begin with a slash too; no path is so long and random all through.
+    let path = value.starts_with(b"/")
+        && value.iter().filter(|byte| **byte == b'/').count() > 2
+        && !(value.len() >= 40 && entropy::surely_random(value));
     let digest = [&b"sha1"[..], b"sha256", b"sha384", b"sha512", b"md5", b"blake3", b"#"];
     !path
         && !is_placeholder(value)
@@ -144,7 +147,7 @@ const STANDINS: &[&str] = &[
 
 /// Types, answers and messages that stand behind the name of a password.
 const NO_PASSWORDS: &str = "\
-    u8 u16 u32 u64 i32 i64 usize int32 int64 uint32 password passwort passwd passphrase pass pwd string str text varchar char bytes int integer number \
+    u8 u16 u32 u64 u128 i8 i16 i32 i64 f32 f64 usize int32 int64 uint32 password passwort passwd passphrase pass pwd string str text varchar char bytes int integer number \
     boolean bool object array any unknown never void type true false null none nil undefined required \
     optional hidden empty missing invalid incorrect wrong unset set secret token value input prompt stdin \
     file env yes off disabled enabled default and the for with not that this from your flag option argument \
@@ -152,7 +155,7 @@ const NO_PASSWORDS: &str = "\
     accepted changed updated reset expired hash hashed encrypted bcrypt scrypt argon2 argon2id sha256 sha512 \
     md5 utf8 base64 self user username sensitive masked omitted field schema models request response \
     contraseña passord kennwort unchanged inherit plain plaintext login email here only manager policy \
-    prompts if or is to in on as it no an of";
+    prompts if or is to in on as it no an of tls ssl foobared";
 
 /// A path or an address: where something is, not what it is.
 fn is_place(value: &[u8]) -> bool {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use redact::{holds_secret, redact};
 
-const SECRETS: &str = include_str!("corpus/secrets.txt");
-const HARMLESS: &str = include_str!("corpus/harmless.txt");
+const SECRETS: [&str; 2] = [include_str!("corpus/secrets.txt"), include_str!("corpus/published.txt")];
+const HARMLESS: [&str; 2] = [include_str!("corpus/harmless.txt"), include_str!("corpus/lookalikes.txt")];
 
 /// The same cases in every run; `PROPTEST_CASES=50000` hunts for new ones.
 fn config(cases: u32) -> Config {
@@ -16,10 +16,11 @@ fn config(cases: u32) -> Config {
     Config { cases: hunt.unwrap_or(cases), failure_persistence: None, rng_seed, ..Config::default() }
 }
 
-fn lines(corpus: &'static str) -> Vec<String> {
+fn lines(corpus: [&'static str; 2]) -> Vec<String> {
     let text =
         |line: &str| line.replace("{_}", "").replace("\\n", "\n").replace("\\t", "\t").replace("{\\}", "\\");
-    corpus.lines().skip_while(|line| line.starts_with('#')).map(text).collect()
+    let cases = |file: &'static str| file.lines().skip_while(|line| line.starts_with('#')).map(text);
+    corpus.into_iter().flat_map(cases).collect()
 }
 
 /// Keys that need no surroundings to be known, whole lines of the corpus.
@@ -76,6 +77,17 @@ fn piece() -> impl Strategy<Value = String> {
         "&",
         "?",
         "is ",
+        " │\n│ ",
+        "│",
+        "\n     ",
+        "docker login -p ",
+        "echo bob:",
+        " | chpasswd",
+        ":5432:",
+        "MTIz",
+        "Private-Lines: 1\n",
+        "LS0tLS1CRUdJTiBSU0EgUFJJ",
+        "aB3dE5gH7jK9mN2pQ4sT6vW8xY1zaB3dE5gH7jK9",
     ];
     prop_oneof![
         4 => prop::sample::select(signs.to_vec()).prop_map(str::to_owned),
@@ -168,8 +180,49 @@ fn text_made_to_be_slow_is_not() {
         "-----END PRIVATE KEY-----",
         "a:AA",
         "\\",
+        "docker login -p ",
+        "echo a:b ",
+        "ldapsearch -w ",
+        "password for ",
+        "a:*:b:",
+        "MTIz",
+        "aB3dE5gH7jK9mN2pQ4sT6vW8xY1z\n",
+        "│ token=aB3dE5gH7jK9mN2pQ4sT │\n",
+        "ghp_aB3dE5gH7jK9mN2pQ4sT6vW8xY1z\n",
+        "-----BEGIN PRIVATE KEY-----\naB3dE5gH7jK9mN2pQ4sT6vW8\n",
     ] {
         let text = piece.repeat(60_000 / piece.len());
         let _ = redact(&text);
     }
+}
+
+/// The text in lines of a width, as a program breaks it that draws its own screen.
+fn broken(text: &str, width: usize, before: &str, behind: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let line = |part: &[char]| {
+        let part: String = part.iter().collect();
+        format!("{before}{part:<width$}{behind}").trim_end().to_owned()
+    };
+    letters.chunks(width).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn of_a_key_that_is_broken_over_lines_no_part_is_left() {
+    let mut left = Vec::new();
+    for key in keys() {
+        for width in [34, 40, 61, 80, 100] {
+            for (before, behind) in [("", ""), ("  ⎿  ", ""), ("│ ", " │"), ("     ", "")] {
+                let text =
+                    format!("$ ls\n{}\n$ next", broken(&format!("export X={key}"), width, before, behind));
+                let clean = redact(&text);
+                let letters: Vec<char> = key.chars().collect();
+                // A dozen of a key's letters say nothing; its known beginning may be as long.
+                let kept = letters.windows(16).any(|part| clean.contains(&part.iter().collect::<String>()));
+                if kept || !clean.starts_with("$ ls\n") || !clean.ends_with("\n$ next") {
+                    left.push(format!("{width} {before:?}\n{text}\n{clean}\n"));
+                }
+            }
+        }
+    }
+    assert!(left.is_empty(), "{}:\n{}", left.len(), left.join("\n"));
 }

@@ -2,7 +2,7 @@
 
 use crate::shape::{Judge, Shape, around, key, within};
 
-pub(super) static SHAPES: [Shape; 47] = [
+pub(super) static SHAPES: [Shape; 60] = [
     key("aws key", &["akia", "asia", "abia", "acca"], r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
     key("aws token", &["iqojb3jpz2lu", "fwogzxivyxdz"], "(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9+/=%]{80,}"),
     key("aws key", &["absk"], "ABSK[A-Za-z0-9+/]{60,}={0,2}"),
@@ -13,7 +13,7 @@ pub(super) static SHAPES: [Shape; 47] = [
     key("google token", &["1//0"], "1//0[A-Za-z0-9_-]{40,}"),
     within("google signature", Judge::Shape, &["x-goog-signature="], "(?i:x-goog-signature)=([0-9a-f]{64,})"),
     around("azure secret", 4, &["q~"], "[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
-    within("azure signature", Judge::Shape, &["?sig=", "&sig="], "[?&]sig=([A-Za-z0-9%+/=]{40,})"),
+    within("azure signature", Judge::Shape, &["?sig=", "&sig="], "[?&]sig=([A-Za-z0-9%+/=_-]{40,})"),
     around("azure devops token", 76, &["azdo"], r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b"),
     key("github token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{36,}"),
     key("github token", &["github_pat_"], "github_pat_[A-Za-z0-9_]{22,}"),
@@ -65,4 +65,18 @@ pub(super) static SHAPES: [Shape; 47] = [
     key("alibaba key", &["ltai"], r"LTAI[A-Za-z0-9]{12,24}\b"),
     key("tencent key", &["akid"], r"AKID[A-Za-z0-9]{32}\b"),
     key("mongodb secret", &["mdb_sa_sk_"], "mdb_sa_sk_[A-Za-z0-9_-]{30,}"),
+    key("aws key", &["da2-"], r"da2-[a-z0-9]{26}\b"),
+    key("aws token", &["amzn.mws."], r"amzn\.mws\.[0-9a-f]{8}-[0-9a-f-]{27}\b"),
+    key("cloudflare token", &["cfut_", "cfat_", "cfk_"], "cf(?:ut|at|k)_[A-Za-z0-9_-]{40,}"),
+    // A tunnel's token: base64 of `{"a":"`.
+    key("cloudflare token", &["eyjhijoi"], "eyJhIjoi[A-Za-z0-9+/=_-]{80,}"),
+    key("bitbucket token", &["bbdc-"], "BBDC-[A-Za-z0-9+/@_-]{40,}"),
+    key("artifactory token", &["cmvmdgtuo"], r"cmVmdGtuO[A-Za-z0-9]{50,}"),
+    key("packagist token", &["packagist_"], r"packagist_[a-z]{3}_[0-9a-f]{64,}"),
+    key("kubernetes token", &["k10"], r"K10[0-9a-f]{64}::[a-z-]+:[A-Za-z0-9]{16,}"),
+    key("openshift token", &["sha256~"], "sha256~[A-Za-z0-9_-]{43}"),
+    key("swarm token", &["swmtkn-1-"], "SWMTKN-1-[a-z0-9]{40,}-[a-z0-9]{20,}"),
+    key("neon key", &["napi_"], "napi_[a-z0-9]{40,}"),
+    key("octopus key", &["api-"], r"API-[A-Z0-9]{25,36}\b"),
+    key("harness token", &["pat."], r"(?:pat|sat)\.[A-Za-z0-9_-]{20,}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}\b"),
 ];

@@ -2,7 +2,7 @@
 
 use crate::shape::{Judge, Shape, around, key, numbered, within};
 
-pub(super) static SHAPES: [Shape; 45] = [
+pub(super) static SHAPES: [Shape; 58] = [
     key(
         "slack token",
         &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"],
@@ -84,4 +84,25 @@ pub(super) static SHAPES: [Shape; 45] = [
     key("age key", &["age-secret-key-1"], r"AGE-SECRET-KEY-1[A-Z0-9]{58}\b"),
     key("easypost key", &["ezak", "eztk"], r"EZ[AT]K[A-Za-z0-9]{54}\b"),
     key("jwt", &["eyj"], r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}"),
+    key("hubspot token", &["pat-na", "pat-eu"], r"pat-(?:na|eu)[0-9]{1,2}-[0-9a-f]{8}-[0-9a-f-]{27}\b"),
+    key("salesforce token", &["00d"], r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{80,}"),
+    key("posthog key", &["phx_"], "phx_[A-Za-z0-9_]{40,}"),
+    key("honeycomb key", &["hcaik_", "hcxik_", "hcalk_", "hcxlk_"], "hc[ax][il]k_[a-z0-9]{50,}"),
+    key("snyk token", &["snyk_uat.", "snyk_sat."], r"snyk_[us]at\.[0-9a-f]{8}\.[A-Za-z0-9_.-]{40,}"),
+    key("sonar token", &["sqp_", "squ_", "sqa_"], r"sq[pua]_[0-9a-f]{40}\b"),
+    key(
+        "launchdarkly key",
+        &["sdk-", "api-"],
+        r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
+    ),
+    key(
+        "plaid token",
+        &["access-sandbox-", "access-development-", "access-production-"],
+        r"access-[a-z]+-[0-9a-f]{8}-[0-9a-f-]{27}\b",
+    ),
+    key("woocommerce key", &["ck_", "cs_"], r"c[ks]_[0-9a-f]{40}\b"),
+    key("flutterwave key", &["flwseck"], r"FLWSECK(?:_TEST)?-[0-9a-f]{32}-X"),
+    key("clickup token", &["pk_"], r"pk_[0-9]{5,}_[A-Z0-9]{32}\b"),
+    key("adobe secret", &["p8e-"], "p8e-[A-Za-z0-9_-]{28,}"),
+    key("extended private key", &["xprv", "yprv", "zprv", "tprv"], "[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,}"),
 ];

@@ -7,13 +7,13 @@ pub(super) static SHAPES: [Shape; 12] = [
         "authorization",
         Judge::Token,
         &["authorization"],
-        r#"(?i)authorization\\{0,3}["\'`]?\]?[ \t]*[:=,][ \t]*\\{0,3}["\'`]?(?:(?:basic|bearer|token|digest|bot|apikey|api-key|key|ssws|splunk|negotiate|geniekey)[ \t=]+)?([A-Za-z0-9._~+/=:|-]{8,})"#,
+        r#"(?i)authorization\\{0,3}["\'`]?\]?[ \t]*[:=,][ \t]*\\{0,3}["\'`]?(?:(?:basic|bearer|token|digest|bot|apikey|api-key|key|ssws|splunk|negotiate|geniekey)(?:[ \t=]|%20)+)?([A-Za-z0-9._~+/=:|-]{8,})"#,
     ),
     within(
         "bearer token",
         Judge::Token,
         &["bearer"],
-        r#"(?i)bearer\\{0,3}["\'`]?[ \t:=,]+\\{0,3}["\'`]?([A-Za-z0-9._~+/=|-]{12,})"#,
+        r#"(?i)bearer\\{0,3}["\'`]?(?:[ \t:=,]|%20)+\\{0,3}["\'`]?([A-Za-z0-9._~+/=|-]{12,})"#,
     ),
     within("basic login", Judge::Login, &["basic "], r"(?i)basic[ \t]+([A-Za-z0-9+/]{8,}={0,2})"),
     within(

@@ -1,0 +1,180 @@
+//! Passwords in command lines, by the options that the commands' manuals give them.
+
+use crate::shape::{Judge, Shape, command, within};
+
+/// A word of the shell: quoted, or up to a blank. The password is the first group that takes part. An option is no
+/// password: where the command asks for one, the next option follows at once.
+macro_rules! word {
+    () => {
+        r#"(?:\\{0,3}'([^'\\\n]+)|\\{0,3}"([^"\\\n]+)|([^\s"'`\\|<>&;-][^\s"'`\\]*))"#
+    };
+}
+
+/// What may stand between a command and the option: other options and words of the same command.
+macro_rules! others {
+    () => {
+        r"[ \t](?:[^\n|;]{0,300}?[ \t])?"
+    };
+}
+
+/// A password behind an option of a command; the option may be written together with it.
+macro_rules! option {
+    ($command:literal, $option:literal) => {
+        concat!($command, others!(), $option, r"[ \t=]*", word!())
+    };
+}
+
+const fn password(triggers: &'static [&'static str], pattern: &'static str) -> Shape {
+    command("password", Judge::Password, triggers, pattern)
+}
+
+pub(super) static SHAPES: [Shape; 38] = [
+    password(
+        &[
+            "docker login",
+            "podman login",
+            "nerdctl login",
+            "buildah login",
+            "skopeo login",
+            "registry login",
+            "oras login",
+            "crane auth login",
+            "oc login",
+            "az login",
+            "cf login",
+            "twine upload",
+        ],
+        option!(r"[a-z]+[ \t]+(?:auth[ \t]+)?(?:login|upload)", "-p"),
+    ),
+    within(
+        "password",
+        Judge::Password,
+        &["creds"],
+        concat!(r#"creds[ =]+\\{0,3}["']?[^\s:"'\\]+:"#, word!()),
+    ),
+    password(
+        &[
+            "ldapsearch",
+            "ldapmodify",
+            "ldapadd",
+            "ldapdelete",
+            "ldappasswd",
+            "ldapwhoami",
+            "ldapcompare",
+            "ldapmodrdn",
+        ],
+        concat!(r"ldap[a-z]+[ \t](?:[^\n;]{0,300}?[ \t])?-w[ \t=]*", word!()),
+    ),
+    password(&["ldappasswd"], option!("ldappasswd", "-s")),
+    password(&["ldappasswd"], option!("ldappasswd", "-a")),
+    password(&["sqlcmd", "bcp ", "osql ", "isql ", "tsql "], option!("[a-z]+", "-P")),
+    password(
+        &[
+            "smbclient",
+            "rpcclient",
+            "smbget",
+            "smbcacls",
+            "smbtree",
+            "winexe",
+            "net ads ",
+            "net rpc ",
+            "nmblookup",
+        ],
+        concat!(
+            r#"[a-z]+(?:[ \t]+(?:ads|rpc))?"#,
+            others!(),
+            r#"(?:-U|--user)[ \t=]*\\{0,3}["']?[^\s%"']+%"#,
+            word!()
+        ),
+    ),
+    password(&["net use "], r#"net use[ \t][^\n]{0,120}?/(?i:user):[^\s]+[ \t]+([^\s/"'`][^\s"'`]*)"#),
+    password(&["net user "], r#"net user[ \t]+[^\s/]+[ \t]+([^\s/*"'`][^\s"'`]*)[ \t]+/[A-Za-z]"#),
+    password(
+        &["htpasswd "],
+        concat!(
+            r"htpasswd[ \t]+(?:-[A-Za-z0-9]+[ \t]+(?:[0-9]+[ \t]+)?)*?-[A-Za-z0-9]*b[A-Za-z0-9]*[ \t]+",
+            r"(?:-[A-Za-z0-9]+[ \t]+(?:[0-9]+[ \t]+)?)*(?:[^\s|<>;&-][^\s|<>;&]*[ \t]+){1,2}",
+            word!()
+        ),
+    ),
+    password(
+        &["echo ", "printf "],
+        r#"(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?\\{0,3}["']?[^\s:"'\\|]+:([^\s"'`\\|]+)(?:\\+n)?\\{0,3}["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:/usr/sbin/)?chpasswd"#,
+    ),
+    password(&["chpasswd"], r#"chpasswd[^\n<]{0,40}<<<[ \t]*\\{0,3}["']?[^\s:"'\\]+:([^\s"'`\\]+)"#),
+    password(
+        &["chpasswd"],
+        r#"chpasswd[^\n<]{0,40}<<-?[ \t]*["']?[A-Za-z_]+["']?\n(?:[^\s:]+:\[redacted: password\]\n)*[ \t]*[^\s:]+:([^\s"'`\\]+)"#,
+    ),
+    password(
+        &["echo "],
+        r#"echo[ \t]+(?:-[neE]+[ \t]+)?\\{0,3}["']?([^\s"'`\\|]+)\\{0,3}["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:kinit\b|cryptsetup\b|passwd[ \t][^\n|]{0,40}--stdin|smbpasswd[ \t][^\n|]{0,40}-[a-zA-Z]*s|[^\n|]{1,120}--pass(?:word-stdin|phrase-fd))"#,
+    ),
+    password(&["usermod ", "useradd "], option!("user(?:mod|add)", "-p")),
+    password(
+        &["mongosh ", "mongo ", "mongodump ", "mongorestore ", "mongoexport ", "mongoimport ", "mongostat "],
+        option!("mongo[a-z]*", "-p"),
+    ),
+    password(&["cqlsh "], option!("cqlsh", "-p")),
+    within(
+        "password",
+        Judge::Password,
+        &["> auth "],
+        concat!(r"> (?i:auth)[ \t]+(?:[^\s]+[ \t]+)?", word!()),
+    ),
+    password(&["requirepass ", "masterauth "], concat!(r"(?i:requirepass|masterauth)[ \t]+", word!())),
+    password(
+        &["rabbitmqctl "],
+        concat!(
+            r"rabbitmqctl[ \t](?:[^\n|;]{0,100}?[ \t])?(?:add_user|change_password|authenticate_user)[ \t]+[^\s]+[ \t]+",
+            word!()
+        ),
+    ),
+    password(&["mosquitto_pub ", "mosquitto_sub ", "mosquitto_rr "], option!("mosquitto_[a-z]+", "-P")),
+    password(
+        &["mosquitto_passwd "],
+        concat!(r"mosquitto_passwd[ \t](?:-c[ \t]+)?-b[ \t]+[^\s]+[ \t]+[^\s]+[ \t]+", word!()),
+    ),
+    password(&["plink ", "pscp ", "psftp ", "putty "], option!("[a-z]+", "-pw")),
+    password(&["xfreerdp", "wlfreerdp", "sdl-freerdp"], concat!(r"[a-z0-9-]+", others!(), "/p:", word!())),
+    password(
+        &["http -", "https -", "xh -"],
+        concat!(
+            r#"[a-z]+[ \t](?:[^\n|;]{0,200}?[ \t])?(?:-a|--auth)[ \t=]*\\{0,3}["']?[^\s:"'\\$]+:"#,
+            word!()
+        ),
+    ),
+    password(&["openssl "], option!(r"openssl[ \t]+(?:enc|aes|des|camellia|aria)[a-z0-9-]*", "-k")),
+    password(&["zip ", "unzip ", "zipcloak "], option!("[a-z]+", "-P")),
+    password(
+        &["7z ", "7za ", "7zr ", "7zz ", "rar ", "unrar "],
+        concat!(r"[a-z0-9]+[ \t]+[a-z]+", others!(), "-h?p", r#"\\{0,3}["']?([^\s"'`\\-][^\s"'`\\]*)"#),
+    ),
+    password(&["ipmitool "], option!("ipmitool", "-P")),
+    password(
+        &["snmpwalk ", "snmpget ", "snmpset ", "snmpbulkwalk ", "snmpgetnext "],
+        option!("snmp[a-z]+", "-A"),
+    ),
+    password(
+        &["snmpwalk ", "snmpget ", "snmpset ", "snmpbulkwalk ", "snmpgetnext "],
+        option!("snmp[a-z]+", "-X"),
+    ),
+    password(&["nmcli "], option!("nmcli", "password[ \t]")),
+    password(&["wpa_passphrase "], concat!(r#"wpa_passphrase[ \t]+["']?[^\s"']+["']?[ \t]+"#, word!())),
+    password(
+        &["sqlplus ", "impdp ", "expdp ", "sqlldr ", "rman "],
+        r#"[a-z]+[ \t]+(?:-[A-Za-z]+[ \t]+|(?i:userid|target)[= ])*["']?[^\s/"'@]+/([^\s@"'/]+)@"#,
+    ),
+    password(&["db2 "], concat!(r"db2[ \t]+connect[ \t][^\n]{0,80}?[ \t]using[ \t]+", word!())),
+    password(
+        &["pgpass"],
+        r#"pgpass[^\n]{0,60}\n[ \t]*[^\s:]+:[0-9*]+:[^\s:]+:[^\s:]+:((?:[^\s:"'`\\]|\\[:\\])+)"#,
+    ),
+    within(
+        "password",
+        Judge::Password,
+        &["password for", "passphrase for", "passwort f"],
+        r#"(?i:password|passphrase|passwort)[ \t]+(?:for|für)[ \t]+(?:[^\n:'"]{0,40}'[^'\n]{1,120}'|[^\n:'"]{0,40}"[^"\n]{1,120}"|[^\n:'"]{1,60}):[ \t]?([^\s]+)[ \t]*(?:\z|\r|\n|\||│|┃|║|\\[nr])"#,
+    ),
+    within("password", Judge::Password, &["/pass:"], concat!("/(?i:pass):", word!())),
+];
