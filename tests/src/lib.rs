@@ -25,6 +25,8 @@ pub mod recall;
 pub mod rekindle;
 pub mod talk;
 pub mod tmux;
+#[cfg(target_os = "linux")] // ptrace
+pub mod trace;
 pub mod tree;
 pub mod wired;
 

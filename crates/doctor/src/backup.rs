@@ -67,11 +67,63 @@ pub struct RepairRecord {
     /// Whether there was no file before: a conversation that was put back.
     #[serde(default)]
     pub absent: bool,
+    /// The repair that this step takes back: the name of its folder. Such a step is never itself taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// The old file, while a process may still write to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<WatchedFile>,
+}
+
+/// An old file that is kept at `aside` because a process may still write to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WatchedFile {
+    /// How many of its bytes are in the transcript, or need not be.
+    pub carried: u64,
+    /// Rows that are just being appended to the transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrying: Option<Carrying>,
+    /// The process that has it open, where it could be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<Writer>,
+    /// Whether the file system can tell that no process has the file open for writing any more.
+    pub provable: bool,
+}
+
+/// An append of late rows that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carrying {
+    /// Where in the old file its rows end.
+    pub until: u64,
+    /// The transcript's inode.
+    pub ino: u64,
+    /// The transcript's length before.
+    pub length: u64,
+}
+
+/// A process that has a file open for writing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writer {
+    /// Its process id.
+    pub pid: u32,
+    /// The name of its program.
+    pub program: String,
 }
 
 impl RepairRecord {
     /// The format this version writes.
     pub const SCHEMA: u32 = 1;
+
+    /// Whether `undo` can take this back: a finished repair, and not the taking back of one.
+    pub(crate) fn can_be_undone(&self) -> bool {
+        self.state == RepairState::Done && self.undoes.is_none()
+    }
+
+    /// What the record says when its step is over.
+    pub(crate) fn final_state(&self) -> RepairState {
+        if self.undoes.is_some() { RepairState::Undone } else { RepairState::Done }
+    }
 }
 
 impl Backup {
@@ -89,8 +141,7 @@ impl Backup {
 
     /// A backup of nothing, for what was not there. The folder's name is the time, so that the newest is the last.
     pub(crate) fn empty(backups: &Path, session: &SessionId, now: Timestamp) -> Result<Backup, Error> {
-        let stamp = now.strftime("%Y%m%dT%H%M%S%.9fZ").to_string();
-        let folder = backups.join(session.as_str()).join(stamp);
+        let folder = backups.join(session.as_str()).join(stamp(now));
         durable::private_dir(&folder)?;
         Ok(Backup { folder })
     }
@@ -98,6 +149,11 @@ impl Backup {
     /// A backup that is there already.
     pub(crate) fn at(folder: PathBuf) -> Backup {
         Backup { folder }
+    }
+
+    /// The folder's name: what `undoes` in another record means.
+    pub(crate) fn name(&self) -> Option<String> {
+        Some(self.folder.file_name()?.to_string_lossy().into_owned())
     }
 
     /// The bytes as they were. No `.jsonl` name: nobody shall list or sweep it.
@@ -108,6 +164,11 @@ impl Backup {
     /// What could not stay in the file.
     pub fn rejects(&self) -> PathBuf {
         self.folder.join("rejects")
+    }
+
+    /// The whole old file, where some of it could not be carried over.
+    pub(crate) fn late(&self) -> PathBuf {
+        self.folder.join("late")
     }
 
     fn record_path(&self) -> PathBuf {
@@ -149,6 +210,11 @@ impl Backup {
         }
         Ok(durable::append(&path, &bytes, durable::Sync::Yes)?)
     }
+}
+
+/// The name of a backup's folder: the time, so that names sort by age.
+pub(crate) fn stamp(at: Timestamp) -> String {
+    at.strftime("%Y%m%dT%H%M%S%.9fZ").to_string()
 }
 
 /// Every repair of a session, newest first; of all sessions where none is given.

@@ -14,7 +14,7 @@ use vault::{
     Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation, Wanted,
 };
 
-use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
+use crate::backup::Backup;
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
@@ -176,6 +176,7 @@ impl Clinic {
         // The file behind a link is the one to change; the link stays.
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         let _lock = self.lock(session)?;
+        self.recover(&path, session)?;
         let back = self.put_back(&conversation, &mirrored, &choice.generation, &path)?;
         Ok(Some(back.map(|back| PutBack { doubt: choice.doubt, ..back })))
     }
@@ -284,19 +285,8 @@ impl Clinic {
             }
         } else {
             let taken = Backup::empty(&backups, &session, at)?;
-            durable::create_new(path, kept, fill)?;
-            taken.write(&RepairRecord {
-                schema: RepairRecord::SCHEMA,
-                session_id: session.to_string(),
-                path: path.to_path_buf(),
-                at,
-                aside: swap::aside(path, &session),
-                old: FileMark { ino: 0, size: 0, blake3: String::new() },
-                new: mark_of(path)?,
-                state: RepairState::Done,
-                classes: Vec::new(),
-                absent: true,
-            })?;
+            let made = durable::write_beside(path, kept, fill)?;
+            self.place_new(&session, path, made, &taken, at)?;
         }
         let (others, left_out) = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
@@ -365,12 +355,6 @@ fn doubtful(error: vault::Error) -> Result<Refusal, Error> {
         vault::Error::Doubtful { what, .. } => Ok(Refusal::Doubtful(what)),
         error => Err(error.into()),
     }
-}
-
-fn mark_of(path: &Path) -> Result<FileMark, Error> {
-    let file = File::open(path).map_err(Error::read(path))?;
-    let size = file.metadata().map_err(Error::read(path))?.len();
-    backup::mark(path, &file, size)
 }
 
 /// The agent's own setting, or its default.

@@ -135,18 +135,14 @@ impl Clinic {
                 outcomes[at] = Err(error);
             }
         }
-        for outcome in outcomes.iter().flatten().filter(|outcome| outcome.backup.is_some()) {
-            // A copy that is one row behind is no reason to call a repair failed; the next sync catches up.
-            let _ = self.note_ours(&outcome.resume_id, &outcome.path);
-        }
         outcomes
     }
 
-    fn repair_one(
-        &self,
+    fn repair_one<'clinic>(
+        &'clinic self,
         file: &TranscriptFile,
         options: RepairOptions,
-        swaps: &mut Vec<Swapped>,
+        swaps: &mut Vec<Swapped<'clinic>>,
         locks: &mut Vec<Lock>,
     ) -> Result<RepairOutcome, Error> {
         // The file behind a link is the one to change; the link stays.
@@ -155,7 +151,7 @@ impl Clinic {
             durable::private_dir(&self.state.locks())?;
             locks
                 .push(Lock::acquire(&self.state.locks().join(format!("repair-{}", file.session)), PATIENCE)?);
-            swap::recover(&self.vault.backups(), &path, &file.session)?;
+            self.recover(&path, &file.session)?;
         }
         let owners = self.owners_of(&file.path);
         if let Some(refusal) =
@@ -267,7 +263,7 @@ impl Clinic {
         file: &TranscriptFile,
         path: &Path,
         ready: Ready,
-    ) -> Result<Result<(RepairOutcome, Swapped), Refusal>, Error> {
+    ) -> Result<Result<(RepairOutcome, Swapped<'_>), Refusal>, Error> {
         let Ready { old, meta, plans, mut files, mut outcome } = ready;
         let now = Timestamp::now();
         if let Some(source) = self.source_of(file) {

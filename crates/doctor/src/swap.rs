@@ -1,40 +1,55 @@
-//! Puts a new file in the place of an old one under the eyes of writers.
+//! Puts a new file in the place of an old one, while other processes may be writing to it.
 //!
-//! The agent opens, appends and closes for every row, so it may write to the old inode a moment after the swap. The
-//! old inode is kept, watched for two seconds, and whole rows that arrive there are carried over. Killed at any
-//! point, the path holds the old file or the new one, whole; what is left beside it is settled by the next repair.
+//! The agent opens, appends and closes for every row, so a row may reach the old inode after the swap. The old inode is
+//! watched for two seconds, and whole rows that arrive there are carried over. It goes only when the kernel says that no
+//! process has it open for writing; until then it is kept and watched (`kept`). Killed at any point, the path holds the
+//! old file or the new one, whole; what is left beside it is settled by the next repair (`leftovers`).
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
+use agents::claude::Holder;
 use jiff::Timestamp;
-use state::durable::{self, Sync};
+use state::durable;
 
-use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState};
+use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState, WatchedFile};
+use crate::lease::{self, Writers};
 use crate::repair::refuse;
-use crate::{Clinic, Error, Refusal};
+use crate::{Clinic, Error, Refusal, kept, late};
 
-/// How long a writer that had the old file open may take to finish its row (ARCHITECTURE.md).
+/// How long a process that was just opening the old file may take to write its row. Whoever takes longer has it open, and
+/// the kernel knows.
 const WATCH: Duration = Duration::from_secs(2);
 /// Rows must be carried over before the writer's next one goes to the new file, or they would change order.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A swap that has happened and is being watched.
-pub(crate) struct Swapped {
-    path: PathBuf,
-    old: File,
-    carried: u64,
-    backup: Backup,
-    record: RepairRecord,
+pub(crate) struct Swapped<'clinic> {
+    pub(crate) clinic: &'clinic Clinic,
+    pub(crate) session: SessionId,
+    pub(crate) old: File,
+    /// How many bytes of the old file the transcript has, or need not have.
+    pub(crate) carried: u64,
+    pub(crate) backup: Backup,
+    pub(crate) record: RepairRecord,
 }
 
 /// The name of the old file beside the new one. Never `*.jsonl`: it would be listed, resumed or swept.
 pub(crate) fn aside(path: &Path, session: &SessionId) -> PathBuf {
     path.with_file_name(format!("{}{session}.swap", durable::TEMPORARY_PREFIX))
+}
+
+/// Such a name that no other file has: an old file that is still watched keeps its own.
+pub(crate) fn free_aside(path: &Path, session: &SessionId, at: Timestamp) -> PathBuf {
+    let plain = aside(path, session);
+    if plain.symlink_metadata().is_err() {
+        return plain;
+    }
+    let stamp = backup::stamp(at);
+    path.with_file_name(format!("{}{session}.{stamp}.swap", durable::TEMPORARY_PREFIX))
 }
 
 /// A finished file that is to take the place of another.
@@ -53,9 +68,18 @@ pub(crate) struct Placement<'a> {
 }
 
 impl Clinic {
-    /// Puts a finished file in the place of another: the copy is compared, owners are looked for once more, the intent
-    /// is on disk, and only then the two change places.
-    pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped, Refusal>, Error> {
+    /// Puts a finished file in the place of another: the copy is compared, the intent is on disk, owners and writers are
+    /// looked for once more, and only then the two change places.
+    pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped<'_>, Refusal>, Error> {
+        self.place_step(placement, None)
+    }
+
+    /// The same for a step that takes back the repair in the folder `undoes`.
+    pub(crate) fn place_step(
+        &self,
+        placement: Placement<'_>,
+        undoes: Option<String>,
+    ) -> Result<Result<Swapped<'_>, Refusal>, Error> {
         let Placement { session, path, old, meta, made, backup, classes, now } = placement;
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Ok(Err(Refusal::Foreign { uid: meta.uid() }));
@@ -66,218 +90,211 @@ impl Clinic {
         if backup::mark(&copy, &copied, meta.len())?.blake3 != old_mark.blake3 {
             return Ok(Err(Refusal::Changing));
         }
-        let new_mark = backup::mark(
-            made.path(),
-            made.as_file(),
-            made.as_file().metadata().map_err(Error::read(path))?.len(),
-        )?;
-        let aside = aside(path, session);
-        // From here on the file is only found by its name: it must not go away with us.
-        let kept = made.into_temp_path().keep();
-        let kept = kept.map_err(|error| Error::Read { path: aside.clone(), source: error.error })?;
-        durable::rename(&kept, &aside)?;
         let mut record = RepairRecord {
             schema: RepairRecord::SCHEMA,
             session_id: session.to_string(),
             path: path.to_path_buf(),
             at: now,
-            aside,
+            aside: free_aside(path, session, now),
             old: old_mark,
-            new: new_mark,
+            new: mark_of(&made)?,
             state: RepairState::Intent,
             classes,
             absent: false,
+            undoes,
+            watched: None,
         };
+        // Before the file has its name beside the transcript: whatever is found there is then known.
+        backup.write(&record)?;
+        // It stays open until it has that name: a temporary file that no process has open is a leftover.
+        let (made, temporary) =
+            made.keep().map_err(|error| Error::Read { path: record.aside.clone(), source: error.error })?;
+        durable::rename(&temporary, &record.aside)?;
+        drop(made);
         // Looking for owners takes longest, so it comes first; what is left between the very last look and the exchange
         // is one system call, and `exchange` sees what happened even then.
-        let last_look = refuse(self.owners_of(path).of(session, path));
-        if last_look.is_none() {
-            backup.write(&record)?;
-        }
+        let owned = refuse(self.owners_of(path).of(session, path)).or_else(|| open_for_writing(path, &old));
         let modified = meta.modified().map_err(Error::read(path))?;
-        let unchanged = is_unchanged(path, &record.old, modified);
-        if let Some(refusal) = last_look.or((!unchanged).then_some(Refusal::Changing)) {
+        let changed = || (!is_unchanged(path, &record.old, modified)).then_some(Refusal::Changing);
+        if let Some(refusal) = owned.or_else(changed) {
             durable::remove(&record.aside)?;
             record.state = RepairState::Undone;
             backup.write(&record)?;
             return Ok(Err(refusal));
         }
-        exchange(path, old, backup, record)
+        self.exchange(session, old, backup, record)
     }
-}
 
-/// Exchanges `path` with the finished file at `record.aside`. The intent is on disk.
-fn exchange(
-    path: &Path,
-    old: File,
-    backup: Backup,
-    mut record: RepairRecord,
-) -> Result<Result<Swapped, Refusal>, Error> {
-    durable::exchange(path, &record.aside)?;
-    let displaced = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino();
-    let length = old.metadata().map_err(Error::read(path))?.len();
-    if displaced != record.old.ino || length < record.old.size {
-        // Somebody replaced or cut it between our last look and the swap: what they made gets its place back.
-        durable::exchange(path, &record.aside)?;
-        let ours =
-            std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino() == record.new.ino;
-        if ours {
-            durable::remove(&record.aside)?;
-        }
-        record.state = RepairState::Undone;
+    /// Puts a finished file where none is. The record says so before it is there.
+    pub(crate) fn place_new(
+        &self,
+        session: &SessionId,
+        path: &Path,
+        made: tempfile::NamedTempFile,
+        backup: &Backup,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let mut record = RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: session.to_string(),
+            path: path.to_path_buf(),
+            at,
+            aside: free_aside(path, session, at),
+            old: FileMark { ino: 0, size: 0, blake3: String::new() },
+            new: mark_of(&made)?,
+            state: RepairState::Intent,
+            classes: Vec::new(),
+            absent: true,
+            undoes: None,
+            watched: None,
+        };
         backup.write(&record)?;
-        return Ok(Err(Refusal::Changing));
+        durable::persist_new(made, path)?;
+        record.state = RepairState::Done;
+        backup.write(&record)
     }
-    let mut swapped = Swapped { path: path.to_path_buf(), carried: record.old.size, old, backup, record };
-    swapped.carry()?;
-    Ok(Ok(swapped))
+
+    /// Exchanges the transcript with the finished file at `record.aside`. The intent is on disk.
+    fn exchange(
+        &self,
+        session: &SessionId,
+        old: File,
+        backup: Backup,
+        mut record: RepairRecord,
+    ) -> Result<Result<Swapped<'_>, Refusal>, Error> {
+        durable::exchange(&record.path, &record.aside)?;
+        let displaced = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino();
+        let length = old.metadata().map_err(Error::read(&record.path))?.len();
+        if displaced != record.old.ino || length < record.old.size {
+            // It was replaced or cut between our last look and the swap: what is there now gets its place back.
+            take_back_exchange(&mut record)?;
+            backup.write(&record)?;
+            return Ok(Err(Refusal::Changing));
+        }
+        let (carried, session) = (record.old.size, session.clone());
+        let mut swapped = Swapped { clinic: self, session, carried, old, backup, record };
+        swapped.carry()?;
+        Ok(Ok(swapped))
+    }
 }
 
-impl Swapped {
+/// Exchanges once more, and removes our file where it is the one that came back.
+pub(crate) fn take_back_exchange(record: &mut RepairRecord) -> Result<(), Error> {
+    durable::exchange(&record.path, &record.aside)?;
+    let back = std::fs::metadata(&record.aside).map_err(Error::read(&record.aside))?.ino();
+    if back == record.new.ino {
+        durable::remove(&record.aside)?;
+    }
+    record.state = RepairState::Undone;
+    Ok(())
+}
+
+/// A process that has the transcript open for writing, as a reason not to swap it.
+fn open_for_writing(path: &Path, file: &File) -> Option<Refusal> {
+    if lease::writers(file) != Writers::Some {
+        return None;
+    }
+    let evidence = "it has the file open for writing";
+    Some(match lease::writer(path, file) {
+        Some(writer) => Refusal::Owned(Holder { pid: writer.pid, since_ms: None, evidence, pane: None }),
+        None => {
+            Refusal::OwnerUnknown("a process that cannot be seen has the file open for writing".to_owned())
+        }
+    })
+}
+
+impl Swapped<'_> {
     /// Appends whole rows that arrived in the old file to the new one.
-    fn carry(&mut self) -> Result<u64, Error> {
-        let length = self.old.metadata().map_err(Error::read(&self.path))?.len();
-        if length <= self.carried {
-            return Ok(0);
+    fn carry(&mut self) -> Result<(), Error> {
+        let path = &self.record.path;
+        if self.old.metadata().map_err(Error::read(path))?.len() <= self.carried {
+            return Ok(());
         }
-        let mut late = Vec::new();
-        self.old.seek(SeekFrom::Start(self.carried)).map_err(Error::read(&self.path))?;
-        (&self.old).take(length - self.carried).read_to_end(&mut late).map_err(Error::read(&self.path))?;
-        let whole = late.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if whole > 0 {
-            durable::append(&self.path, &late[..whole], Sync::Yes)?;
-            self.carried += whole as u64;
+        let arrived = late::read_from(path, &self.old, self.carried)?;
+        let rows = late::whole_rows(&arrived);
+        if late::append(path, rows)? {
+            self.carried += rows.len() as u64;
         }
-        Ok(whole as u64)
+        Ok(())
     }
 
-    /// Ends the watch: what is left of a late row goes aside, and the old file goes if the backup has all of it.
-    fn settle(mut self) -> Result<(), Error> {
-        self.carry()?;
-        let length = self.old.metadata().map_err(Error::read(&self.path))?.len();
-        let unchanged =
-            backup::mark(&self.path, &self.old, self.record.old.size)?.blake3 == self.record.old.blake3;
-        let aside = std::fs::metadata(&self.record.aside).map_err(Error::read(&self.record.aside))?;
-        if unchanged && length == self.carried && aside.ino() == self.record.old.ino {
-            durable::remove(&self.record.aside)?;
-        } else {
-            // A torn late row, or a rewrite in place: the whole inode is kept with the backup.
-            let late = self.backup.folder.join("late");
-            durable::remove(&late)?;
-            durable::copy_exact(&self.record.aside, &late)?;
-            durable::remove(&self.record.aside)?;
+    /// After a kill: carries over the late rows that the killed watch had not yet, none of them twice.
+    pub(crate) fn carry_missing(&mut self) -> Result<(), Error> {
+        let path = &self.record.path;
+        let arrived = late::read_from(path, &self.old, self.carried)?;
+        let rows = late::whole_rows(&arrived);
+        let Ok(new) = File::open(path) else { return Ok(()) };
+        let there = late::read_from(path, &new, self.record.new.size)?;
+        if late::append(path, &late::missing(rows, &there))? {
+            self.carried += rows.len() as u64;
         }
-        self.record.state = RepairState::Done;
+        Ok(())
+    }
+
+    /// Ends the watch. The old file goes where no process can write to it any more, and is kept and watched otherwise.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        // Asked first: what is written before the answer is carried over after it.
+        let writers = lease::writers(&self.old);
+        self.carry()?;
+        // A copy in the vault that is one row behind is no failure: the next sync catches up.
+        let _ = self.clinic.note_ours(&self.session, &self.record.path);
+        if writers != Writers::None {
+            let writer = lease::writer(&self.record.aside, &self.old);
+            let (carried, provable) = (self.carried, writers == Writers::Some);
+            self.clinic.mark_watched(&self.backup)?;
+            self.record.watched = Some(WatchedFile { carried, carrying: None, writer, provable });
+            return self.write_final_state();
+        }
+        if !self.is_all_carried()? {
+            kept::keep_late(&self.record.aside, &self.backup)?;
+        }
+        // The record comes first: an old file of a step that is over is a leftover, whoever finds it.
+        self.write_final_state()?;
+        Ok(durable::remove(&self.record.aside)?)
+    }
+
+    /// Whether the backup and the transcript have every byte of the old file.
+    fn is_all_carried(&self) -> Result<bool, Error> {
+        let length = self.old.metadata().map_err(Error::read(&self.record.path))?.len();
+        let before = backup::mark(&self.record.path, &self.old, self.record.old.size)?;
+        Ok(length == self.carried && before.blake3 == self.record.old.blake3)
+    }
+
+    /// Says that the step is over, and first that the repair it took back is undone: killed in between, the step is
+    /// finished again.
+    fn write_final_state(&mut self) -> Result<(), Error> {
+        self.clinic.finish_undo(&self.backup, &self.record)?;
+        self.record.state = self.record.final_state();
         self.backup.write(&self.record)
     }
 }
 
-/// Watches the old files of some swaps together, until no writer can still have one open. One result for each.
+/// Watches the old files of some swaps together, then lets each go or keeps it. One result for each.
 #[expect(clippy::disallowed_methods, reason = "poll interval")]
-pub(crate) fn watch(swaps: Vec<Swapped>) -> Vec<Result<(), Error>> {
-    let mut watched: Vec<(Swapped, Result<(), Error>)> =
+pub(crate) fn watch(swaps: Vec<Swapped<'_>>) -> Vec<Result<(), Error>> {
+    let mut watched: Vec<(Swapped<'_>, Result<(), Error>)> =
         swaps.into_iter().map(|swap| (swap, Ok(()))).collect();
     let since = Instant::now();
     while !watched.is_empty() && since.elapsed() < WATCH {
         for (swap, result) in &mut watched {
             if result.is_ok() {
-                *result = swap.carry().map(|_| ());
+                *result = swap.carry();
             }
         }
         std::thread::sleep(LOOK_AGAIN);
     }
-    watched.into_iter().map(|(swap, result)| result.and_then(|()| swap.settle())).collect()
+    watched.into_iter().map(|(swap, result)| result.and_then(|()| swap.finish())).collect()
 }
 
-/// Settles what killed repairs left beside a transcript: finishes a swap that happened, forgets one that did not.
-pub(crate) fn recover(backups: &Path, path: &Path, session: &SessionId) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(path);
-    if !folder.is_dir() {
-        return Ok(());
-    }
-    sweep(folder)?;
-    let aside = aside(path, session);
-    let unfinished = backup::repairs(backups, Some(session.as_str()))
-        .into_iter()
-        .find(|(_, record)| record.state == RepairState::Intent && record.aside == aside);
-    let Ok(old) = File::open(&aside) else {
-        // Killed with nothing left beside the transcript: its inode tells whether the files had changed places.
-        if let Some((backup, mut record)) = unfinished
-            && let Ok(meta) = std::fs::metadata(path)
-        {
-            let swapped = meta.ino() == record.new.ino;
-            record.state = if swapped { RepairState::Done } else { RepairState::Undone };
-            backup.write(&record)?;
-        }
-        return Ok(());
-    };
-    let ino = old.metadata().map_err(Error::read(&aside))?.ino();
-    match unfinished {
-        Some((backup, record)) if record.old.ino == ino => {
-            let carried = record.old.size;
-            let mut swapped = Swapped { path: path.to_path_buf(), old, carried, backup, record };
-            swapped.carry_missing()?;
-            swapped.settle()
-        }
-        // The new file, which never got its place: all it holds was made from what is there.
-        Some((backup, mut record)) if record.new.ino == ino => {
-            durable::remove(&aside)?;
-            record.state = RepairState::Undone;
-            backup.write(&record)
-        }
-        _ => {
-            let found = backups.join(session.as_str()).join(format!("found-{ino}"));
-            durable::private_dir(&found)?;
-            durable::remove(&found.join("transcript"))?;
-            durable::copy_exact(&aside, &found.join("transcript"))?;
-            Ok(durable::remove(&aside)?)
-        }
-    }
+/// Gives a process that was just opening the file the time to write its row.
+#[expect(clippy::disallowed_methods, reason = "the time that a writer gets, as in `watch`")]
+pub(crate) fn wait_for_writers() {
+    std::thread::sleep(WATCH);
 }
 
-/// Half-written files of killed repairs go after an hour: no repair takes that long, and nothing is only in them.
-const FORGOTTEN: Duration = Duration::from_secs(3_600);
-
-fn sweep(folder: &Path) -> Result<(), Error> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    for entry in std::fs::read_dir(folder).map_err(Error::read(folder))?.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        // Files beside a swap may be the only copy of an inode; those are settled, never swept.
-        let ours = name.starts_with(durable::TEMPORARY_PREFIX)
-            && !name.ends_with(".swap")
-            && !name.contains("exchange");
-        let changed = entry.metadata().ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
-        if ours && changed.is_some_and(|changed| Duration::from_secs(changed) + FORGOTTEN < now) {
-            durable::remove(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-impl Swapped {
-    /// After a kill: carries over the late rows that the killed watch had not yet, none of them twice.
-    fn carry_missing(&mut self) -> Result<(), Error> {
-        let read = |file: &File, from: u64| -> Result<Vec<u8>, Error> {
-            let mut file = file.try_clone().map_err(Error::read(&self.path))?;
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(from)).map_err(Error::read(&self.path))?;
-            file.read_to_end(&mut bytes).map_err(Error::read(&self.path))?;
-            Ok(bytes)
-        };
-        let late = read(&self.old, self.carried)?;
-        let whole = late.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let new = File::open(&self.path).map_err(Error::read(&self.path))?;
-        let after = read(&new, self.record.new.size)?;
-        let there: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
-        let rows = late[..whole].split_inclusive(|byte| *byte == b'\n');
-        let missing: Vec<u8> = rows.filter(|row| !there.contains(row)).flatten().copied().collect();
-        if !missing.is_empty() {
-            durable::append(&self.path, &missing, Sync::Yes)?;
-        }
-        self.carried += whole as u64;
-        Ok(())
-    }
+fn mark_of(made: &tempfile::NamedTempFile) -> Result<FileMark, Error> {
+    let length = made.as_file().metadata().map_err(Error::read(made.path()))?.len();
+    backup::mark(made.path(), made.as_file(), length)
 }
 
 /// What the file at `path` must be for the swap to go on: the one that was read, unchanged.

@@ -1,7 +1,12 @@
 //! Takes the last repair back: the bytes as they were, and what was said since behind them.
+//!
+//! The step that does it has a record of its own, which names the repair (`undoes`). Killed anywhere, the next undo or
+//! repair of the session finishes it; it is never mistaken for a repair that could be taken back in turn.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
@@ -10,7 +15,8 @@ use jiff::Timestamp;
 use state::durable;
 use vault::Origination;
 
-use crate::backup::{self, Backup, RepairRecord, RepairState};
+use crate::backup::{self, Backup, RepairRecord, RepairState, WatchedFile};
+use crate::lease::{self, Writers};
 use crate::repair::refuse;
 use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
@@ -29,7 +35,8 @@ pub struct Undone {
 }
 
 impl Clinic {
-    /// Takes back the last repair of a session, or the last of all. `None`: there is none.
+    /// Takes back the last repair of a session, or the last of all. `None`: there is none. An undo that was killed is
+    /// finished, and nothing more is taken back.
     ///
     /// # Errors
     /// The file system failed; the file is as it was.
@@ -38,12 +45,13 @@ impl Clinic {
         session: Option<&str>,
         dry_run: bool,
     ) -> Result<Option<Result<Undone, Refusal>>, Error> {
-        if !dry_run {
-            self.settle_intents(session)?;
+        let interrupted =
+            if dry_run { self.interrupted_undo(session) } else { self.finish_interrupted(session)? };
+        if let Some(undone) = interrupted {
+            return Ok(Some(Ok(undone)));
         }
         let repairs = backup::repairs(&self.vault.backups(), session);
-        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.state == RepairState::Done)
-        else {
+        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.can_be_undone()) else {
             return Ok(None);
         };
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
@@ -56,26 +64,101 @@ impl Clinic {
     /// # Errors
     /// The file system failed.
     pub fn settle_intents(&self, session: Option<&str>) -> Result<(), Error> {
+        self.finish_interrupted(session).map(|_| ())
+    }
+
+    /// The same; the newest undo that was finished by it.
+    fn finish_interrupted(&self, session: Option<&str>) -> Result<Option<Undone>, Error> {
+        let mut finished: Option<Undone> = None;
+        let mut settled = HashSet::new();
         for (_, record) in backup::repairs(&self.vault.backups(), session) {
-            if record.state == RepairState::Intent
+            let interrupted = record.state == RepairState::Intent || record.aside.exists();
+            if interrupted
+                && settled.insert(record.path.clone())
                 && let Ok(id) = SessionId::new(&record.session_id)
             {
                 let _lock = self.lock(&id)?;
-                swap::recover(&self.vault.backups(), &record.path, &id)?;
+                let undone = self.recover(&record.path, &id)?;
+                finished = finished.or(undone);
             }
         }
-        Ok(())
+        Ok(finished)
+    }
+
+    /// An undo that was killed and will be finished by the next one.
+    fn interrupted_undo(&self, session: Option<&str>) -> Option<Undone> {
+        let mut known_files = HashSet::new();
+        for (backup, record) in backup::repairs(&self.vault.backups(), session) {
+            let left = std::fs::metadata(&record.aside).ok().map(|meta| (meta.ino(), meta.len()));
+            // The newest record that names a file beside the transcript is the one about it.
+            let about = left.filter(|(ino, _)| {
+                [record.old.ino, record.new.ino].contains(ino) && known_files.insert(record.aside.clone())
+            });
+            if record.watched.is_some() || (record.state != RepairState::Intent && about.is_none()) {
+                continue;
+            }
+            if let Some(undone) = self.undone_by(&backup, &record) {
+                return Some(undone);
+            }
+            if let (Some((ino, length)), Ok(id)) = (about, SessionId::new(&record.session_id))
+                && record.absent
+                && record.state != RepairState::Intent
+                && ino == record.new.ino
+            {
+                return Some(taken_away(&record, &id, length));
+            }
+        }
+        None
+    }
+
+    /// What a step takes back, where it is an undo.
+    pub(crate) fn undone_by(&self, step: &Backup, record: &RepairRecord) -> Option<Undone> {
+        let taken = Backup::at(step.folder.with_file_name(record.undoes.as_ref()?));
+        let repair = taken.record()?;
+        Some(Undone {
+            session: SessionId::new(&record.session_id).ok()?,
+            path: record.path.clone(),
+            repaired_at: repair.at,
+            kept_since: record.new.size.saturating_sub(repair.old.size),
+        })
+    }
+
+    /// Says of the repair that a step takes back that it is undone. It comes before the step's own last word: killed in
+    /// between, the step is finished again.
+    pub(crate) fn finish_undo(&self, step: &Backup, record: &RepairRecord) -> Result<Option<Undone>, Error> {
+        let Some(undone) = self.undone_by(step, record) else { return Ok(None) };
+        let taken = Backup::at(step.folder.with_file_name(record.undoes.as_deref().unwrap_or_default()));
+        if let Some(mut repair) = taken.record().filter(|repair| repair.state != RepairState::Undone) {
+            self.tell("undo", |entry| {
+                entry
+                    .with("sessionId", record.session_id.as_str())
+                    .with("path", record.path.to_string_lossy())
+            })?;
+            repair.state = RepairState::Undone;
+            taken.write(&repair)?;
+        }
+        Ok(Some(undone))
     }
 
     fn take_back(
         &self,
         taken: &Backup,
-        mut record: RepairRecord,
+        record: RepairRecord,
         session: &SessionId,
         dry_run: bool,
     ) -> Result<Result<Undone, Refusal>, Error> {
         let path = record.path.clone();
-        let current = File::open(&path).map_err(Error::read(&path))?;
+        let current = match File::open(&path) {
+            // Killed behind the very last step, by a version that wrote this down afterwards.
+            Err(error) if error.kind() == ErrorKind::NotFound && record.absent => {
+                let undone = taken_away(&record, session, record.new.size);
+                if !dry_run {
+                    taken.write(&RepairRecord { state: RepairState::Undone, ..record })?;
+                }
+                return Ok(Ok(undone));
+            }
+            opened => opened.map_err(Error::read(&path))?,
+        };
         let meta = current.metadata().map_err(Error::read(&path))?;
         if let Some(refusal) = refuse(self.owners_of(&path).of(session, &path)) {
             return Ok(Err(refusal));
@@ -97,42 +180,66 @@ impl Clinic {
             return Ok(Ok(undone));
         }
         if record.absent {
-            return self.take_away(taken, record, undone).map(Ok);
+            return self.take_away(taken, record, session).map(|_| Ok(undone));
         }
         let made = self.write_original(taken, &path, &current, &record)?;
         let now = Timestamp::now();
         let backup = Backup::take(&self.vault.backups(), session, &path, now)?;
-        let folder = backup.clone();
         let classes = Vec::new();
         let placement =
             Placement { session, path: &path, old: current, meta: &meta, made, backup, classes, now };
-        match self.place(placement)? {
-            Err(refusal) => return Ok(Err(refusal)),
-            Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
+        match self.place_step(placement, taken.name())? {
+            Err(refusal) => Ok(Err(refusal)),
+            Ok(swapped) => {
+                swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?;
+                Ok(Ok(undone))
+            }
         }
-        // The undoing is itself no repair to take back.
-        if let Some(mut step) = folder.record() {
-            step.state = RepairState::Undone;
-            folder.write(&step)?;
-        }
-        record.state = RepairState::Undone;
-        taken.write(&record)?;
-        self.note_ours(session, &path)?;
-        self.tell("undo", |entry| {
-            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
-        })?;
-        Ok(Ok(undone))
     }
 
-    /// A conversation that had been put back where nothing was: the file goes, and stays in the backup and the vault.
-    fn take_away(&self, taken: &Backup, mut record: RepairRecord, undone: Undone) -> Result<Undone, Error> {
-        durable::remove(&taken.transcript())?;
-        durable::copy_exact(&record.path, &taken.transcript())?;
-        durable::remove(&record.path)?;
-        record.state = RepairState::Undone;
+    /// A conversation that had been put back where nothing was: the file goes, and stays in the backup and the vault. It
+    /// goes by a name beside it, because a process may still write to it.
+    fn take_away(
+        &self,
+        taken: &Backup,
+        mut record: RepairRecord,
+        session: &SessionId,
+    ) -> Result<Undone, Error> {
+        record.aside = swap::free_aside(&record.path, session, Timestamp::now());
         taken.write(&record)?;
-        self.tell("undo", |entry| entry.with("sessionId", undone.session.as_str()))?;
-        Ok(undone)
+        durable::rename(&record.path, &record.aside)?;
+        swap::wait_for_writers();
+        self.finish_take_away(taken, record, session)
+    }
+
+    /// The second half: the file is at `record.aside`.
+    pub(crate) fn finish_take_away(
+        &self,
+        taken: &Backup,
+        mut record: RepairRecord,
+        session: &SessionId,
+    ) -> Result<Undone, Error> {
+        let file = File::open(&record.aside).map_err(Error::read(&record.aside))?;
+        let writers = lease::writers(&file);
+        durable::remove(&taken.transcript())?;
+        durable::copy_exact(&record.aside, &taken.transcript())?;
+        if record.state != RepairState::Undone {
+            self.tell("undo", |entry| entry.with("sessionId", session.as_str()))?;
+        }
+        record.state = RepairState::Undone;
+        if writers != Writers::None {
+            let writer = lease::writer(&record.aside, &file);
+            let length = file.metadata().map_err(Error::read(&record.aside))?.len();
+            self.mark_watched(taken)?;
+            let provable = writers == Writers::Some;
+            record.watched = Some(WatchedFile { carried: length, carrying: None, writer, provable });
+        }
+        taken.write(&record)?;
+        if record.watched.is_none() {
+            durable::remove(&record.aside)?;
+        }
+        let length = file.metadata().map_err(Error::read(&record.aside))?.len();
+        Ok(taken_away(&record, session, length))
     }
 
     /// The bytes from before the repair, then what came after it.
@@ -165,5 +272,15 @@ impl Clinic {
             self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
         }
         Ok(())
+    }
+}
+
+/// The taking away of a file that had been put back, and is `length` bytes long by now.
+fn taken_away(record: &RepairRecord, session: &SessionId, length: u64) -> Undone {
+    Undone {
+        session: session.clone(),
+        path: record.path.clone(),
+        repaired_at: record.at,
+        kept_since: length.saturating_sub(record.new.size),
     }
 }

@@ -6,6 +6,7 @@ mod commands;
 mod context;
 mod exit;
 mod hot;
+mod kept;
 mod output;
 mod pane;
 mod restoring;

@@ -11,7 +11,7 @@ mod exchange;
 
 pub use append::{Appender, Sync, append};
 pub use block::overwrite_block;
-pub use exchange::{Exchanged, exchange};
+pub use exchange::{EXCHANGE_PREFIX, Exchanged, exchange};
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
@@ -110,10 +110,7 @@ pub fn create_new(
     kept: Kept,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    write_beside(path, kept, fill)?
-        .persist_noclobber(path)
-        .map_err(|e| Error::new("create", path, e.error))?;
-    sync_dir(folder_of(path))
+    persist_new(write_beside(path, kept, fill)?, path)
 }
 
 /// Writes a synced temporary file in the folder of `path`, for the caller to rename or exchange; dropped, it goes.
@@ -130,6 +127,12 @@ pub fn write_beside(
     set_kept(temporary.as_file(), kept).map_err(at("set mode and time of", path))?;
     temporary.as_file().sync_all().map_err(at("sync", path))?;
     Ok(temporary)
+}
+
+/// Gives a temporary file of [`write_beside`] its name; what stands there already stays and is an error.
+pub fn persist_new(temporary: tempfile::NamedTempFile, path: &Path) -> Result<(), Error> {
+    temporary.persist_noclobber(path).map_err(|e| Error::new("create", path, e.error))?;
+    sync_dir(folder_of(path))
 }
 
 /// Copies a file byte for byte (0600, same modification time) and makes sure of the length; nothing is overwritten.

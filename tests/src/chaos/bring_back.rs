@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::random::Random;
 use super::stage::Stage;
-use super::trace::kill_at;
 use crate::process::{self, Finished};
 use crate::rekindle::DEADLINE;
+use crate::trace::kill_at;
 
 /// What a restore said.
 #[derive(Debug, Clone)]

@@ -22,7 +22,6 @@ pub mod scene;
 mod shape;
 mod speak;
 mod stage;
-mod trace;
 
 use std::ops::{Range, RangeInclusive};
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::random::Random;
 use super::shape::{PaneShape, Place};
 use super::stage::Stage;
-use super::trace::kill_at;
+use crate::trace::kill_at;
 
 /// What tmux showed at one moment, and where each talker was.
 #[derive(Debug, Clone, Default)]

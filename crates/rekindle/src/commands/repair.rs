@@ -79,6 +79,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     show(context, args, &outcomes, &mut out);
+    if !args.dry_run {
+        let sessions: Vec<_> = files.iter().map(|file| &file.session).collect();
+        crate::kept::tell(context, &sessions);
+    }
     out.finish_as(verdict(&outcomes, failures.len()))
 }
 

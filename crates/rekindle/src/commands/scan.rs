@@ -23,6 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    crate::kept::look_again(context);
     let mut out = Out::new();
     match &args.target {
         Some(text) => {

@@ -69,6 +69,7 @@ pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> 
         let more = settler.settle(Timestamp::now(), PATIENCE)?;
         settled = settled.and(more);
     }
+    crate::kept::look_again(context);
     let vaulted = mirror(context, &settler, &settled.turned)?;
     settled.troubles.extend(snapshot(context, &settled, &settled.turned));
     settler.prepare(&settled, Timestamp::now())?;
@@ -153,6 +154,7 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
             log(Failure::from(error).message());
         }
         if again.is_empty() && !settler.has_news() && settler.watch(&settled) == Watched::Nothing {
+            crate::kept::stay(&context).unwrap_or_else(|error| log(&format!("cannot {error}")));
             return Ok(Exit::Done);
         }
     }

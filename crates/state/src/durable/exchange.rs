@@ -5,7 +5,10 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::{Error, TEMPORARY_PREFIX, at, folder_of, sync_dir};
+use super::{Error, at, folder_of, sync_dir};
+
+/// Begins the third name of a file during an exchange by a hard link; the process id and the second name follow.
+pub const EXCHANGE_PREFIX: &str = ".rekindle-exchange-";
 
 /// How two files changed places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub fn exchange(a: &Path, b: &Path) -> Result<Exchanged, Error> {
 pub(super) fn by_link(a: &Path, b: &Path) -> Result<Exchanged, Error> {
     // The old file is reachable under the third name from before the swap until it stands at `b`.
     let name = b.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let aside = folder_of(b).join(format!("{TEMPORARY_PREFIX}exchange-{}-{name}", std::process::id()));
+    let aside = folder_of(b).join(format!("{EXCHANGE_PREFIX}{}-{name}", std::process::id()));
     match fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Error::new("remove", &aside, error));

@@ -43,6 +43,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
         Some(Ok(undone)) => undone,
     };
+    if !args.dry_run {
+        crate::kept::tell(context, &[&undone.session]);
+    }
     let mut out = Out::new();
     if args.json {
         out.json(json!({

@@ -25,6 +25,7 @@ pub(crate) fn put_back(
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
         Some(Ok(back)) => back,
     };
+    crate::kept::tell(context, &[session]);
     let mut out = Out::new();
     if json {
         out.json(json!({
