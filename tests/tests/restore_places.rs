@@ -71,7 +71,11 @@ fn build(lab: &Lab) {
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap().replace('#', "##"));
     let size = ["-x", "200", "-y", "60"];
     let plain = ["work", "work2", "-bar", "--", "🔥 emoji", "t\tab", "new\nline"];
-    for name in plain.into_iter().chain(["a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)"]) {
+    for name in plain
+        .into_iter()
+        .chain(["a 'b' \"c\"; kill-server", "$HOME {x}", "$1", "##(touch ran)"])
+        .chain(["#", "a##", "##[fg=red]x"])
+    {
         let words = [&["new-session", "-d", "-s", name], &size[..], &["-c", one, SHELL]].concat();
         tmux(lab, &words);
     }

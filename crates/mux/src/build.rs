@@ -1,6 +1,6 @@
 //! A server's sessions, windows and panes as one file of tmux commands.
 //!
-//! Pure: text comes out. **`#(command)` in a name or path runs** (measured), so every `#` is doubled before tmux sees it.
+//! Pure: text comes out. **`#(command)` in a name or path runs** (measured), so no text is given to tmux that it would expand.
 
 use std::collections::{BTreeMap, BTreeSet};
 

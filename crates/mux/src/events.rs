@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::deadline::{Ran, run};
 use crate::focus;
 use crate::list::tmux;
-use crate::quoting::quote;
+use crate::quoting::{quote, text, unexpanded};
 
 /// The place of ours in every hook's list. Hooks are lists: at an index of our own those of others stay (measured on 3.3a:
 /// only a `set-hook` without any index clears the whole list).
@@ -39,9 +39,9 @@ fn quietly(program: &str, words: &str) -> String {
     format!("{} {words} >/dev/null 2>&1 || :", shell_words::quote(program))
 }
 
-/// `run-shell` with a line of the shell. tmux expands it first, so every `#` is doubled.
+/// `run-shell` with a line of the shell, which tmux expands first.
 fn run_shell(line: &str) -> String {
-    format!("run-shell -b {}", quote(&line.replace('#', "##")))
+    format!("run-shell -b {}", text(line))
 }
 
 /// A file of tmux's configuration that makes a server save and restore by this program, and defines `@rekindle_status`.
@@ -59,7 +59,7 @@ pub fn configuration(program: &str) -> String {
     lines.push(format!("if-shell -F '#{{{RESURRECT_HOOK}}}' '' {}", quote(&set)));
     // A parenthesis would end the command in the middle.
     if !program.contains(['(', ')']) {
-        let status = format!("#({} tmux-status)", shell_words::quote(program).replace('#', "##"));
+        let status = format!("#({} tmux-status)", unexpanded(&shell_words::quote(program)));
         lines.push(format!("set-option -g @rekindle_status {}", quote(&status)));
     }
     // Once in a server's life: what its user closed stays closed when the configuration is read again.

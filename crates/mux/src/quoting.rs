@@ -1,8 +1,27 @@
 //! tmux's own language: text that is handed to it, and text as it shows it.
 
-/// Text that tmux would expand: `#` is doubled, so that it stays text.
+/// Text that tmux would expand, as one word of its language.
 pub(crate) fn text(text: &str) -> String {
-    quote(&text.replace('#', "##"))
+    quote(&unexpanded(text))
+}
+
+/// Text that tmux expands into itself: every `#` is doubled, but not those right before a `[`. tmux leaves them for whatever
+/// draws the text, all of them and however many they are (measured on 3.3a), and `#[` runs nothing.
+pub(crate) fn unexpanded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('#') {
+        let (before, hashes) = rest.split_at(at);
+        let after = hashes.trim_start_matches('#');
+        let run = &hashes[..hashes.len() - after.len()];
+        out.push_str(before);
+        out.push_str(run);
+        if !after.starts_with('[') {
+            out.push_str(run);
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 /// Any text as one word of tmux's language. A line ends a command even within quotes, so a line break is written as an
@@ -54,6 +73,20 @@ pub(crate) fn value(shown: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hashes_are_doubled_unless_a_bracket_follows() {
+        for (given, doubled) in [
+            ("a#", "a##"),
+            ("##", "####"),
+            ("#(x)", "##(x)"),
+            ("##[x]", "##[x]"),
+            ("#[#(x)]#{y}", "#[##(x)]##{y}"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(unexpanded(given), doubled);
+        }
+    }
 
     /// F-tmux-20
     #[test]

@@ -118,6 +118,79 @@ fn names_come_back_as_they_are_and_never_run() {
     assert_eq!(again, shot);
 }
 
+/// tmux expands what it is given as a name, a title or a directory: `##` is one `#`, but not before `[`.
+#[test]
+fn names_with_hashes_are_made_again_exactly_and_the_second_time_too() {
+    let names = [
+        "#",
+        "##",
+        "a#",
+        "a##",
+        "#[x",
+        "##[fg=red]x",
+        "###[x]",
+        "##S",
+        "#{pid}",
+        "##{pid}",
+        "#(touch ran)",
+        "#[#(touch ran)]#",
+    ];
+    let pane = |name: &str| mux::PanePlan {
+        cwd: "/tmp".to_owned(),
+        title: name.to_owned(),
+        active: true,
+        mark: "m".to_owned(),
+        tag: None,
+        options: std::collections::BTreeMap::new(),
+        command: vec!["cat".to_owned()],
+        variables: Vec::new(),
+    };
+    let session = |name: &str, window: &str, title: &str| mux::SessionPlan {
+        name: name.to_owned(),
+        windows: vec![mux::WindowPlan {
+            index: 0,
+            name: window.to_owned(),
+            renames_itself: false,
+            layout: String::new(),
+            width: 80,
+            height: 24,
+            zoomed: false,
+            panes: vec![pane(title)],
+        }],
+        ..mux::SessionPlan::default()
+    };
+    let mut plans: Vec<_> = names.iter().map(|name| session(name, name, name)).collect();
+    for round in 1..3 {
+        let server = Private::start("first");
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(server.socket()).args(["source-file", "-"]);
+        let made =
+            mux::run_with(&mut command, mux::script(&plans, mux::Base::default()).into_bytes(), PATIENCE);
+        assert!(matches!(&made, mux::Ran::Done(output) if output.status.success()), "{made:?}");
+        let shot = server.shot();
+        let sessions: Vec<&str> = shot.sessions.iter().map(|session| session.name.as_str()).collect();
+        for name in names {
+            assert!(sessions.contains(&name), "round {round}: no session {name:?} in {sessions:?}");
+            let own = |window: &&mux::Window| window.name == name && window.panes[0].title == name;
+            assert!(
+                shot.windows.iter().any(|window| own(&window)),
+                "round {round}: no window {name:?}: {:#?}",
+                shot.windows
+            );
+        }
+        assert!(!server.dir.path().join("ran").exists(), "a name ran");
+        // The next round makes what this one shows.
+        plans = names
+            .iter()
+            .map(|name| {
+                let window = shot.windows.iter().find(|window| window.name == *name).unwrap();
+                let known = shot.sessions.iter().find(|session| session.name == *name).unwrap();
+                session(&known.name, &window.name, &window.panes[0].title)
+            })
+            .collect();
+    }
+}
+
 /// F-tmux-22
 #[test]
 fn thirty_panes_keep_their_layout_and_the_zoom_does_not_hide_it() {
