@@ -61,6 +61,9 @@ pub fn automatic(record: &SessionRecord, decisions: &[DecisionRecord], now: Time
     if record.run().and_then(|run| run.grade) != Some(Grade::Proven) {
         return stopped("where it belongs is not proven");
     }
+    if record.reason.as_deref() == Some("cleared") {
+        return stopped("its user had cleared it");
+    }
     if taken_back(record, decisions) {
         return stopped("its restore was taken back");
     }

@@ -276,6 +276,10 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
         };
         return Some(decision(Act::Shell, how));
     }
+    if remembered.reason.as_deref() == Some("cleared") && !remembered.persistent {
+        let why = "you had cleared it, and its agent was killed before the fresh conversation began";
+        return Some(decision(Act::Offer, why));
+    }
     if remembered.grade == Grade::Guess {
         return Some(decision(Act::Offer, "it is only guessed that this conversation was here"));
     }
@@ -440,6 +444,8 @@ mod tests {
         check(ended("prompt_input_exit"), Act::Shell, "its user ended it");
         check(ended("pane_closed"), Act::Shell, "closed the pane");
         check(|f| (f.status, f.persistent) = (Status::EndedCleanly, true), Act::Resume, "whole");
+        let cleared = |f: &mut Remembered| f.reason = Some("cleared".to_owned());
+        check(cleared, Act::Offer, "you had cleared it, and its agent was killed");
     }
 
     /// F-others-4

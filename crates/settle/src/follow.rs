@@ -15,6 +15,7 @@ use state::record::{Run, SessionRecord, Status};
 
 use crate::fold::{LEAVING, LEFT};
 use crate::note::{mark, note};
+use crate::verdict::CLEARED;
 use crate::world::{Life, World};
 
 /// Links the conversations of each process and ends those that it has left.
@@ -203,7 +204,9 @@ fn go_on(
 
 fn leave(left: &mut SessionRecord, to: &SessionId) -> Option<state::record::TmuxPlace> {
     left.next_id = Some(to.clone());
-    if left.status == Status::Active {
+    // Heard late in the next one, it had gone on after all.
+    let gone_on = left.status == Status::Crashed && left.reason.as_deref() == Some(CLEARED);
+    if left.status == Status::Active || gone_on {
         left.status = Status::EndedCleanly;
         left.reason = Some(LEFT.to_owned());
     }

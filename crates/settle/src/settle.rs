@@ -385,7 +385,11 @@ impl Settler {
         now: Timestamp,
     ) -> Vec<Entry> {
         let mut notes = Vec::new();
-        for record in records.values_mut().filter(|record| record.status == Status::Active) {
+        let open = |record: &&mut SessionRecord| {
+            let left = record.status == Status::EndedCleanly && verdict::left_for_nowhere(record);
+            record.status == Status::Active || left
+        };
+        for record in records.values_mut().filter(open) {
             let Some(run) = record.run() else { continue };
             if world.life(run) == Life::Alive {
                 record.memory_kills = starved::kills_around(run.pid);

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status};
 
-use crate::fold::OWN_ENDS;
+use crate::fold::{LEAVING, OWN_ENDS};
 use crate::note::{mark, note};
 use crate::world::{Life, World};
 
@@ -34,7 +34,17 @@ fn ended(reason: &'static str, detail: impl Into<String>) -> Option<Verdict> {
     Some(Verdict { status: Status::EndedCleanly, reason, detail: detail.into(), grade: Grade::Proven })
 }
 
-/// Judges a record whose status is still active. `exited` says whether the transcript ends with the user's own `/exit`.
+/// Why a conversation broke off whose user had left it by `/clear` or `/resume`, and whose agent was gone before it was heard
+/// in the next one.
+pub(crate) const CLEARED: &str = "cleared";
+
+/// Whether the conversation ended because its agent went on elsewhere, and no conversation is known in which it went on.
+pub(crate) fn left_for_nowhere(record: &SessionRecord) -> bool {
+    let left = |run: &Run| run.end_reason.as_deref().is_some_and(|reason| LEAVING.contains(&reason));
+    record.next_id.is_none() && record.run().is_some_and(|run| left(run) && !run.is_passing())
+}
+
+/// Judges a record that is still active, or [whose agent went on nowhere](left_for_nowhere). `exited` says whether the transcript ends with the user's own `/exit`.
 pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Verdict> {
     let run = record.run()?;
     if world.life(run) != Life::Dead {
@@ -45,6 +55,12 @@ pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Ve
     }
     if let Some(own) = OWN_ENDS.iter().find(|own| run.end_reason.as_deref() == Some(**own)) {
         return ended(own, "its user ended it, by the word of a hook that outlived it");
+    }
+    if left_for_nowhere(record) {
+        // `/clear` ends a conversation, not the agent: its user stayed with it.
+        let why =
+            "its user had just begun a fresh conversation, and its agent was gone before it was heard there";
+        return crashed(CLEARED, why);
     }
     if run.end_reason.is_none() && exited {
         // Without hooks the transcript is the only witness of the user's own end.

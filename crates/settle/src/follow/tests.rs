@@ -44,6 +44,16 @@ fn clear_leads_on_with_the_chain_and_the_place_and_is_told_once() {
 }
 
 #[test]
+fn a_start_that_is_heard_after_the_death_was_judged_leads_on() {
+    let mut old = spoken("a", &[start(agent(5, 0), 1), end(agent(5, 0), 5, "clear")]);
+    (old.status, old.reason) = (Status::Crashed, Some(CLEARED.to_owned()));
+    let mut records = all(vec![old, spoken("b", &[start(agent(5, 0), 6).with("source", "clear")])]);
+    follow(&mut records, &world(&[], server(&[0])));
+    let old = &records[&id("a")];
+    assert_eq!((old.status, old.next_id.as_ref()), (Status::EndedCleanly, Some(&id("b"))));
+}
+
+#[test]
 fn a_clock_that_jumped_back_at_clear_does_not_turn_the_chain_round() {
     let old = spoken("a", &[start(agent(5, 0), 100), end(agent(5, 0), 101, "clear")]);
     let mut records = all(vec![old, spoken("b", &[start(agent(5, 0), 50)])]);

@@ -162,3 +162,23 @@ fn the_spool_of_a_newer_programs_record_stays() {
     settle(&settler);
     assert_eq!(std::fs::metadata(settler.state.spool().join("a.jsonl")).unwrap().len(), 400);
 }
+
+/// The agent was killed 50 ms after `/clear`: it had told the end of the old conversation, and not the start of the new one.
+#[test]
+fn an_agent_that_was_killed_right_after_clear_has_crashed() {
+    let (_dir, settler) = room();
+    // A process that has been and gone: no other has its start time.
+    let chain = r#"[{"pid":4194000,"start":7,"tty":0,"argv":["claude"]}]"#;
+    let said = |event: &str, second: i64, input: &str| {
+        let at = at(second).as_millisecond();
+        let line = format!(
+            "\n{{\"schema\":1,\"event\":\"{event}\",\"at\":{at},\"chain\":{chain},\"input\":{{\"cwd\":\"/p\"{input}}}}}\n"
+        );
+        spool(&settler, line.as_bytes());
+    };
+    said("SessionStart", 1, r#","source":"startup""#);
+    said("SessionEnd", 5, r#","reason":"clear""#);
+    let settled = settle(&settler);
+    let record = &settled.records[&id("a")];
+    assert_eq!((record.status, record.reason.as_deref()), (Status::Crashed, Some("cleared")), "{record:#?}");
+}

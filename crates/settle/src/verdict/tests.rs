@@ -119,3 +119,22 @@ fn a_verdict_is_written_down_with_what_shows_it() {
     assert_eq!((entry.event.as_str(), record.runs[0].ended_at), ("session_crashed", Some(at(30))));
     assert!(record.evidence.iter().any(|evidence| evidence.fact == "end"));
 }
+
+/// Killed between the SessionEnd of the old conversation and the SessionStart of the new one.
+#[test]
+fn a_user_who_cleared_has_not_left_the_agent() {
+    for reason in ["clear", "resume"] {
+        let (mut record, _) = told("a", &[start(agent(5, 0), 1), crate::bench::end(agent(5, 0), 5, reason)]);
+        assert_eq!((record.status, left_for_nowhere(&record)), (ENDED, true));
+        let living = world(&[(5, 0)], server(&[0]));
+        assert_eq!(verdict(&record, &living, false), None, "its SessionStart may still come");
+        let found = verdict(&record, &world(&[], server(&[0])), false).unwrap();
+        assert_eq!((found.status, found.reason), (CRASHED, CLEARED));
+        pronounce(&mut record, &found, at(30));
+        assert_eq!((record.status, record.reason.as_deref()), (CRASHED, Some("cleared")));
+        record.next_id = Some(crate::bench::id("b"));
+        assert!(!left_for_nowhere(&record), "it went on");
+    }
+    let (exited, _) = told("a", &[start(agent(5, 0), 1), crate::bench::end(agent(5, 0), 5, "logout")]);
+    assert!(!left_for_nowhere(&exited));
+}
