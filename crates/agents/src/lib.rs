@@ -2,9 +2,12 @@
 //!
 //! The library reads no environment and no clock: places are passed in.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 pub mod claude;
 mod session_id;
 mod stamp;
 
 pub use session_id::{BadSessionId, SessionId};
 pub use stamp::Stamp;
+pub use transcript::files;

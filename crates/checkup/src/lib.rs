@@ -3,6 +3,8 @@
 //! [`gather`] looks at the machine, [`examine`] judges what was found. Judging is pure: facts in, findings out. A
 //! [`Remedy`] says what can be put right without anybody's help. docs/doctor.md has every finding.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod checks;
 pub mod facts;
 mod finding;

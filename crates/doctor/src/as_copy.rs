@@ -45,7 +45,7 @@ impl Clinic {
         file: &TranscriptFile,
         options: CopyOptions,
     ) -> Result<Result<Copied, Refusal>, Error> {
-        let bytes = std::fs::read(&file.path).map_err(Error::read(&file.path))?;
+        let bytes = state::files::read(&file.path).map_err(Error::read(&file.path))?;
         let meta = std::fs::metadata(&file.path).map_err(Error::read(&file.path))?;
         let name = Some(file.session.as_str());
         let (mut mended, plans) = repair_bytes(&bytes, name).map_err(Error::read(&file.path))?;
@@ -114,7 +114,7 @@ fn copy_folder(from: &Path, to: &Path, old: &str, new: &str) -> Result<(), Error
         if kind.is_dir() {
             copy_folder(&source, &target, old, new)?;
         } else if kind.is_file() && !old.is_empty() && source.extension().is_some_and(|ext| ext == "jsonl") {
-            let bytes = std::fs::read(&source).map_err(Error::read(&source))?;
+            let bytes = state::files::read(&source).map_err(Error::read(&source))?;
             let renamed = transcript::rename_session(&bytes, old, new);
             durable::create_new(&target, Kept::default(), |out| out.write_all(&renamed))?;
         } else if kind.is_file() {

@@ -183,7 +183,7 @@ impl Backup {
 
     /// The record; `None` where the folder is not one of a repair.
     pub(crate) fn record(&self) -> Option<RepairRecord> {
-        let bytes = std::fs::read(self.record_path()).ok()?;
+        let bytes = state::files::read_own(self.record_path()).ok()?;
         serde_json::from_slice(&bytes)
             .ok()
             .filter(|record: &RepairRecord| record.schema <= RepairRecord::SCHEMA)

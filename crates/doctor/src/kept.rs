@@ -134,7 +134,7 @@ impl Clinic {
     /// Looks again at one old file that is watched. The session is locked.
     pub(crate) fn look_at_kept(&self, backup: &Backup, mut record: RepairRecord) -> Result<(), Error> {
         let Some(mut watched) = record.watched.clone() else { return Ok(()) };
-        let Ok(old) = File::open(&record.aside) else {
+        let Ok(old) = state::files::open(&record.aside) else {
             record.watched = None;
             return backup.write(&record);
         };
@@ -179,7 +179,7 @@ fn carry(
 ) -> Result<(), Error> {
     let path = record.path.clone();
     // A transcript that was deleted, or taken away again, is not begun anew: the rows stay in the kept file.
-    let Ok(transcript) = File::open(&path) else { return Ok(()) };
+    let Ok(transcript) = state::files::open(&path) else { return Ok(()) };
     let meta = transcript.metadata().map_err(Error::read(&path))?;
     let mut arrived = late::read_from(&path, old, watched.carried)?;
     let write = |record: &mut RepairRecord, watched: &WatchedFile| {

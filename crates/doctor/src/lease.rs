@@ -65,7 +65,7 @@ pub(crate) fn writer(path: &Path, file: &File) -> Option<Writer> {
             };
             if same_name && same_file() && writes(&process.path().join("fdinfo").join(descriptor.file_name()))
             {
-                let program = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+                let program = state::files::read_to_string(process.path().join("comm")).unwrap_or_default();
                 return Some(Writer { pid, program: program.trim_end().to_owned() });
             }
         }
@@ -75,7 +75,7 @@ pub(crate) fn writer(path: &Path, file: &File) -> Option<Writer> {
 
 /// Whether a descriptor is open for writing: the last octal digit of its flags is the access mode.
 fn writes(fdinfo: &Path) -> bool {
-    let text = std::fs::read_to_string(fdinfo).unwrap_or_default();
+    let text = state::files::read_to_string(fdinfo).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
     flags.is_some_and(|flags| flags.ends_with(['1', '2', '5', '6']))
 }

@@ -52,7 +52,7 @@ impl Clinic {
         session: &SessionId,
         records: Vec<(Backup, RepairRecord)>,
     ) -> Result<Option<Undone>, Error> {
-        let Ok(file) = File::open(aside) else { return Ok(None) };
+        let Ok(file) = state::files::open(aside) else { return Ok(None) };
         let ino = file.metadata().map_err(Error::read(aside))?.ino();
         let known = records.iter().find(|(_, record)| [record.old.ino, record.new.ino].contains(&ino));
         let Some((backup, record)) = known.cloned() else {
@@ -167,7 +167,7 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        let Ok(file) = File::open(entry.path()) else { continue };
+        let Ok(file) = state::files::open(entry.path()) else { continue };
         let old = || {
             let changed = file.metadata().ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
             changed.is_some_and(|changed| Duration::from_secs(changed) + FORGOTTEN < now)

@@ -3,6 +3,8 @@
 //!
 //! **No conversation is changed without a verified copy**, and none while somebody owns it or that is unknown.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod as_copy;
 mod backup;
 mod clinic;

@@ -1,7 +1,6 @@
 //! Puts back what the vault still has of a conversation that was deleted, emptied, cut short or overwritten.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -247,7 +246,7 @@ impl Clinic {
             SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
         let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
         let mtime = vault::put_back_mtime(original, period, now, newest_transcript(folder, path));
-        let there = File::open(path).ok();
+        let there = state::files::open(path).ok();
         let meta = there.as_ref().and_then(|file| file.metadata().ok());
         let mode = meta.as_ref().and_then(|meta| Kept::of(meta).mode);
         let kept = Kept { mode, mtime: Some(mtime) };
@@ -359,7 +358,7 @@ fn doubtful(error: vault::Error) -> Result<Refusal, Error> {
 
 /// The agent's own setting, or its default.
 fn cleanup_days(config: &ConfigDir) -> u64 {
-    let settings = std::fs::read(config.path().join("settings.json")).unwrap_or_default();
+    let settings = state::files::read(config.path().join("settings.json")).unwrap_or_default();
     let settings: Option<serde_json::Value> = serde_json::from_slice(&settings).ok();
     settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64()).unwrap_or(SWEPT_AFTER_DAYS)
 }

@@ -86,7 +86,7 @@ impl Clinic {
         }
         let old_mark = backup::mark(path, &old, meta.len())?;
         let copy = backup.transcript();
-        let copied = File::open(&copy).map_err(Error::read(&copy))?;
+        let copied = state::files::open(&copy).map_err(Error::read(&copy))?;
         if backup::mark(&copy, &copied, meta.len())?.blake3 != old_mark.blake3 {
             return Ok(Err(Refusal::Changing));
         }
@@ -223,7 +223,7 @@ impl Swapped<'_> {
         let path = &self.record.path;
         let arrived = late::read_from(path, &self.old, self.carried)?;
         let rows = late::whole_rows(&arrived);
-        let Ok(new) = File::open(path) else { return Ok(()) };
+        let Ok(new) = state::files::open(path) else { return Ok(()) };
         let there = late::read_from(path, &new, self.record.new.size)?;
         if late::append(path, &late::missing(rows, &there))? {
             self.carried += rows.len() as u64;

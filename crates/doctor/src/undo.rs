@@ -148,7 +148,7 @@ impl Clinic {
         dry_run: bool,
     ) -> Result<Result<Undone, Refusal>, Error> {
         let path = record.path.clone();
-        let current = match File::open(&path) {
+        let current = match state::files::open(&path) {
             // Killed behind the very last step, by a version that wrote this down afterwards.
             Err(error) if error.kind() == ErrorKind::NotFound && record.absent => {
                 let undone = taken_away(&record, session, record.new.size);
@@ -219,7 +219,7 @@ impl Clinic {
         mut record: RepairRecord,
         session: &SessionId,
     ) -> Result<Undone, Error> {
-        let file = File::open(&record.aside).map_err(Error::read(&record.aside))?;
+        let file = state::files::open(&record.aside).map_err(Error::read(&record.aside))?;
         let writers = lease::writers(&file);
         durable::remove(&taken.transcript())?;
         durable::copy_exact(&record.aside, &taken.transcript())?;
@@ -251,7 +251,7 @@ impl Clinic {
         record: &RepairRecord,
     ) -> Result<tempfile::NamedTempFile, Error> {
         let original = taken.transcript();
-        let mut old = File::open(&original).map_err(Error::read(&original))?;
+        let mut old = state::files::open(&original).map_err(Error::read(&original))?;
         let meta = old.metadata().map_err(Error::read(&original))?;
         let mut since = current.try_clone().map_err(Error::read(path))?;
         since.seek(SeekFrom::Start(record.new.size)).map_err(Error::read(path))?;

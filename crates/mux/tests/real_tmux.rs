@@ -1,5 +1,9 @@
 //! Shots and scrollback of a real, private tmux server.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on panics, and it reads its own throwaway files"
+)]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -78,7 +78,7 @@ fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) ->
 
 /// The short context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
 fn short(state: &StateDir, session: &SessionId, record: Option<&SessionRecord>, zone: &TimeZone) -> String {
-    if let Ok(text) = std::fs::read_to_string(prepared(state, session)) {
+    if let Ok(text) = state::files::read_to_string(prepared(state, session)) {
         return text;
     }
     /// Nothing but a head is in it: no limit is met.

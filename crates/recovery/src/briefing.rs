@@ -1,7 +1,6 @@
 //! What a fresh agent is told, gathered: the transcript or its copy, the screen, the summary, the hand-off.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -52,7 +51,8 @@ impl Briefing<'_> {
         let shown = || Some(self.shelf.as_ref()?.latest(session)?.text);
         let screen = record.and_then(|record| self.screen(record)).or_else(shown);
         let summary = record.and_then(|record| self.summary(record));
-        let prepared = std::fs::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
+        let prepared =
+            state::files::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
         let material = Material {
             name: record.and_then(|record| record.name.as_deref()),
             session: session.as_str(),
@@ -80,7 +80,7 @@ impl Briefing<'_> {
         if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
             return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
         }
-        Talk::mended(&std::fs::read(&file.path).ok()?, session.as_str()).ok()
+        Talk::mended(&state::files::read(&file.path).ok()?, session.as_str()).ok()
     }
 
     fn mirrored(&self, session: &SessionId) -> Option<Talk> {
@@ -100,7 +100,7 @@ impl Briefing<'_> {
             return None;
         }
         let folder = self.clinic.state.instances().join("summaries");
-        std::fs::read_to_string(folder.join(format!("{}.txt", record.short_id))).ok()
+        state::files::read_to_string(folder.join(format!("{}.txt", record.short_id))).ok()
     }
 
     fn handoff(&self, record: &SessionRecord) -> Handoff {
@@ -172,7 +172,7 @@ const LAST_ROWS: u64 = 1 << 20;
 /// What was half done at the end of a transcript. Read before it is mended: a repair answers open calls.
 pub(crate) fn open_calls(path: &Path) -> Vec<Deed> {
     let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = state::files::open(path)?;
         let begin = file.metadata()?.len().saturating_sub(LAST_ROWS);
         file.seek(SeekFrom::Start(begin))?;
         let mut rows = Vec::new();

@@ -2,6 +2,8 @@
 //!
 //! Deciding and planning are values; only [`Actor`] acts. **A resume counts when the agent itself says so.**
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod act;
 mod automatic;
 mod brief;

@@ -230,7 +230,7 @@ pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
     names(state)
         .into_iter()
         .rev()
-        .filter_map(move |name| serde_json::from_slice(&std::fs::read(folder.join(name)).ok()?).ok())
+        .filter_map(move |name| serde_json::from_slice(&state::files::read_own(folder.join(name)).ok()?).ok())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub(crate) fn template(config: &Config, around: &Surroundings) -> Result<Templat
         Given::Text(text) => parse(text),
         Given::File(path) => {
             let path = configured(around, Path::new(path));
-            let text = std::fs::read_to_string(&path)
+            let text = state::files::read_to_string(&path)
                 .map_err(|error| wrong(format!("read the template {}: {error}", path.display())))?;
             parse(&text)
         }

@@ -1,5 +1,7 @@
 //! The program: what was typed becomes a command, a command becomes an exit code.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod briefing;
 mod cli;
 mod commands;

@@ -96,7 +96,7 @@ pub fn import(
 ) -> Result<Imported, CarryError> {
     let unreadable = |source| CarryError::Unreadable { path: file.into(), source };
     let no_save = |why: &str| CarryError::NoSave { path: file.into(), why: why.to_owned() };
-    let text = String::from_utf8_lossy(&std::fs::read(file).map_err(unreadable)?).into_owned();
+    let text = String::from_utf8_lossy(&state::files::read(file).map_err(unreadable)?).into_owned();
     let (mut draft, mended, skipped) = if text.trim_start().starts_with('{') {
         let whole = serde_json::from_str(&text).map_err(|error| no_save(&error.to_string()))?;
         let mut draft = ours(whole, file, now)?;
@@ -147,7 +147,7 @@ fn ours(mut whole: Map<String, Value>, file: &Path, now: Timestamp) -> Result<Dr
 /// The scrollback beside a file, where it is the one that the save speaks of.
 fn scrollback(file: &Path, head: &Head) -> Option<Scrollback> {
     let told = head.scrollback.as_ref()?;
-    let bytes = std::fs::read(beside(file)).ok()?;
+    let bytes = state::files::read(beside(file)).ok()?;
     let texts = crate::scrollback::unpack(&bytes).ok()?;
     (bytes.len() as u64 == told.bytes).then_some(Scrollback {
         packed: bytes,

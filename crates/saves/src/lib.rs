@@ -3,6 +3,8 @@
 //! Taking and comparing are pure but for asking tmux; [`Saver`] acts. **A save that lost too much never becomes current in
 //! silence.**
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod carry;
 mod compare;
 mod drift;

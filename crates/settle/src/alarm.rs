@@ -188,7 +188,7 @@ const NOTICE: u64 = 3;
 
 /// What `cleanupPeriodDays` will do within the next days.
 pub fn sweep(config: &agents::claude::ConfigDir, now: Timestamp) -> Sweep {
-    let settings = std::fs::read(config.path().join("settings.json")).unwrap_or_default();
+    let settings = state::files::read(config.path().join("settings.json")).unwrap_or_default();
     let value: serde_json::Value = serde_json::from_slice(&settings).unwrap_or_default();
     let days = value["cleanupPeriodDays"].as_u64().unwrap_or(DEFAULT_DAYS);
     let old = |mtime_ns: i64| {

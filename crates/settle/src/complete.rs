@@ -68,7 +68,7 @@ fn email(config: &Path, home: Option<&Path>) -> Option<String> {
         Some(home) if default => home.join(".claude.json"),
         _ => config.join(".claude.json"),
     };
-    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&state::files::read(file).ok()?).ok()?;
     value["oauthAccount"]["emailAddress"].as_str().map(str::to_owned)
 }
 

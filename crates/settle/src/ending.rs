@@ -1,7 +1,6 @@
 //! The end of a conversation's transcript, read backwards as far as needed.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use transcript::Ending;
@@ -12,9 +11,19 @@ const FIRST_LOOK: u64 = 256 * 1024;
 /// A tool's output may stand between; beyond this nothing is looked for.
 const LAST_LOOK: u64 = 16 << 20;
 
+/// Why a transcript that is there cannot be read; nothing where it can, or where there is none.
+pub(crate) fn refused(path: &Path) -> Option<String> {
+    match state::files::open_own(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Some(format!("cannot read {}: {error}", path.display()))
+        }
+        _ => None,
+    }
+}
+
 /// Reads the end of a transcript; nothing where there is none.
 pub fn ending(path: &Path) -> Option<Ending> {
-    let mut file = File::open(path).ok()?;
+    let mut file = state::files::open_own(path).ok()?;
     let length = file.metadata().ok()?.len();
     let mut window = FIRST_LOOK;
     loop {
@@ -33,7 +42,7 @@ pub fn ending(path: &Path) -> Option<Ending> {
 /// Whether the agent's own history of prompts ends, for this conversation, with the user's `/exit`: agents write no row
 /// about it into the transcript since 2.1.325 (measured).
 pub(crate) fn exited_by_history(history: &Path, session: &str, since_ms: i64) -> bool {
-    let Ok(mut file) = File::open(history) else { return false };
+    let Ok(mut file) = state::files::open_own(history) else { return false };
     let length = file.metadata().map_or(0, |meta| meta.len());
     let mut tail = Vec::new();
     let read = file

@@ -3,6 +3,8 @@
 //! Folding, following, binding and judging are pure: events and a [`World`] in, records and journal entries out. Only
 //! [`Settler`] acts.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod adopt;
 pub mod alarm;
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Settler {
     /// The journal cannot be written.
     pub fn tell_alarms(&self, alarms: &[Alarm], desktop: &Desktop, now: Timestamp) -> Result<(), Error> {
         let path = self.state.cache().join("alarms.json");
-        let known: Vec<String> = std::fs::read(&path)
+        let known: Vec<String> = state::files::read_own(&path)
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();

@@ -130,7 +130,7 @@ fn percent(value: &Value) -> Option<u32> {
 }
 
 fn json(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&state::files::read(path).ok()?).ok()
 }
 
 /// A newer version than the one that runs, unless the user does not want to hear of it.

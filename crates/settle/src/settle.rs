@@ -203,7 +203,7 @@ impl Settler {
         notes.extend(follow::follow(&mut records, &world));
         notes.extend(follow::origins(&mut records));
         follow::dead_ends(&mut records, &world, &settled.closed);
-        let endings = self.complete(&mut records, &world, &settled, now);
+        let endings = self.complete(&mut records, &world, &mut settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
         for record in records.values_mut() {
@@ -279,7 +279,7 @@ impl Settler {
                     settled.records.insert(id, held.record);
                 }
                 Ok(None) => {}
-                Err(error) => settled.troubles.push(format!("cannot {error}")),
+                Err(error) => settled.troubles.push(unusable(&error)),
             }
         }
         settled.world = World::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
@@ -306,7 +306,7 @@ impl Settler {
                     settled.troubles.push(format!("{} was broken ({why}) and is made again", path.display()));
                 }
                 Err(error) => {
-                    settled.troubles.push(error.to_string());
+                    settled.troubles.push(unusable(&error));
                     settled.closed.insert(id);
                 }
             }
@@ -408,6 +408,12 @@ impl Settler {
         }
         notes
     }
+}
+
+/// Why a record cannot be used, with what the system said.
+fn unusable(error: &RecordError) -> String {
+    let source = std::error::Error::source(error);
+    format!("cannot {error}{}", source.map(|source| format!(": {source}")).unwrap_or_default())
 }
 
 /// Whether what a save says of a conversation differs: whether it lives, as which process, in which pane, how sure that is.

@@ -1,7 +1,6 @@
 //! The folder of spools: what is there, how much of it is known, and what waited in the refuge.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -65,7 +64,7 @@ pub fn in_refuge(refuge: &Refuge) -> usize {
 
 /// How long each spool was when it was last settled: enough to tell in a moment whether there is news.
 pub(crate) fn known(state: &StateDir) -> HashMap<String, u64> {
-    let bytes = std::fs::read(state.settled()).unwrap_or_default();
+    let bytes = state::files::read_own(state.settled()).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
@@ -82,7 +81,7 @@ pub(crate) fn remember(
     durable::private_dir(&state.cache())?;
     let bytes = serde_json::to_vec(&lengths).unwrap_or_default();
     let path = state.settled();
-    if std::fs::read(&path).is_ok_and(|old| old == bytes) {
+    if state::files::read_own(&path).is_ok_and(|old| old == bytes) {
         // Its time is when the last settle was. Replacing a file costs 5 ms on ext4, which writes it out first (measured).
         return durable::set_like(&path, Kept { mode: None, mtime: Some(now.into()) });
     }
@@ -135,7 +134,7 @@ pub(crate) fn retired<'a>(
 /// carried over here, and what it writes after it the hook itself writes again ([`durable::append`]).
 pub(crate) fn remove(spooled: &Spooled) -> Result<(), durable::Error> {
     let read = |error| durable::Error::new("read", &spooled.path, error);
-    let mut file = match File::open(&spooled.path) {
+    let mut file = match state::files::open_own(&spooled.path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file.map_err(read)?,
     };
@@ -156,6 +155,14 @@ const AT_REST: Duration = Duration::from_secs(2);
 
 /// Takes over the events that waited in the refuge. What cannot be taken now waits on.
 pub(crate) fn take_refuge(refuge: &Refuge, state: &StateDir, troubles: &mut Vec<String>) {
+    match refuge.check() {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+        Err(error) => {
+            troubles.push(format!("cannot {error}: {}", error.source));
+            return;
+        }
+    }
     for spooled in list_in(&refuge.spool()).unwrap_or_default() {
         if let Err(error) = take(&spooled, state) {
             troubles.push(format!("cannot {error}: {}", error.source));
@@ -169,10 +176,10 @@ fn take(spooled: &Spooled, state: &StateDir) -> Result<(), durable::Error> {
     if SystemTime::now().duration_since(changed).is_ok_and(|age| age < AT_REST) {
         return Ok(());
     }
-    let bytes = std::fs::read(&spooled.path).map_err(read)?;
+    let bytes = state::files::read_own(&spooled.path).map_err(read)?;
     durable::private_dir(&state.spool())?;
     let target = state.spool().join(format!("{}.jsonl", spooled.session));
-    let there = match std::fs::read(&target) {
+    let there = match state::files::read_own(&target) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(durable::Error::new("read", &target, error));
         }

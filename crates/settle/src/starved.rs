@@ -34,7 +34,7 @@ pub(crate) fn weigh(verdict: Verdict, record: &SessionRecord) -> Verdict {
 
 /// The count of a live process's control group; nothing where there is none to be read.
 pub(crate) fn kills_around(pid: u32) -> Option<MemoryKills> {
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let groups = state::files::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let counters = counters(&groups, Path::new("/sys/fs/cgroup"));
     counters.into_iter().find_map(|counter| Some(MemoryKills { kills: kills(&counter)?, counter }))
 }
@@ -45,7 +45,7 @@ fn grown(before: &MemoryKills) -> Option<u64> {
 }
 
 fn kills(counter: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(counter).ok()?;
+    let text = state::files::read_to_string(counter).ok()?;
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 

@@ -112,7 +112,7 @@ fn section(kind: &str, at: &jiff::Zoned, said: Option<&str>) -> String {
 /// How far the log reaches into the spool.
 fn last_offset(path: &Path) -> Option<u64> {
     const LAST: u64 = 1 << 20;
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = state::files::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LAST))).ok()?;
     let mut tail = Vec::new();

@@ -86,7 +86,7 @@ impl World {
     pub fn look(configs: &[ConfigDir], sockets: &BTreeSet<PathBuf>) -> World {
         let table = Processes::look();
         let registered = configs.iter().flat_map(|config| {
-            let entries = registry::read(config).unwrap_or_default();
+            let entries = registry::read(config).entries;
             entries.into_iter().map(|registered| (config.clone(), registered))
         });
         let registry = registered
@@ -99,7 +99,7 @@ impl World {
                 Entry { registered, config, life }
             })
             .collect();
-        let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let read = |path: &str| state::files::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let places: Vec<(PathBuf, &ConfigDir)> =
             configs.iter().map(|config| (real(&config.projects()), config)).collect();
         let processes: Option<HashMap<u32, Proc>> = table

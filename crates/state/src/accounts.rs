@@ -23,7 +23,7 @@ fn path(state: &StateDir) -> PathBuf {
 }
 
 fn noted(state: &StateDir) -> Option<BTreeSet<PathBuf>> {
-    let bytes = std::fs::read(path(state)).ok()?;
+    let bytes = crate::files::read_own(path(state)).ok()?;
     let accounts: Accounts = serde_json::from_slice(&bytes).ok()?;
     (accounts.schema == SCHEMA).then_some(accounts.config_dirs)
 }

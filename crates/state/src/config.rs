@@ -263,7 +263,7 @@ impl Config {
     /// Reads a configuration; no path, or no file there, means the defaults.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        match std::fs::read_to_string(path) {
+        match crate::files::read_to_string(path) {
             Ok(text) => Self::parse(path, &text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(ConfigError::Unreadable { path: path.to_path_buf(), source }),

@@ -115,7 +115,8 @@ impl StateDir {
 
     /// Whether there is a history that our settles write to (`state.git`), by its ignore rules.
     pub fn has_history(&self) -> bool {
-        std::fs::read(self.history().join("info/exclude")).is_ok_and(|rules| rules.starts_with(HISTORY_MARK))
+        crate::files::read(self.history().join("info/exclude"))
+            .is_ok_and(|rules| rules.starts_with(HISTORY_MARK))
     }
 
     /// The directory itself.

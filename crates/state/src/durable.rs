@@ -19,6 +19,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use agents::files;
+
 /// Begins the name of every temporary file, so that whoever lists a folder can pass it over.
 pub const TEMPORARY_PREFIX: &str = ".rekindle-";
 
@@ -137,7 +139,7 @@ pub fn persist_new(temporary: tempfile::NamedTempFile, path: &Path) -> Result<()
 
 /// Copies a file byte for byte (0600, same modification time) and makes sure of the length; nothing is overwritten.
 pub fn copy_exact(source: &Path, target: &Path) -> Result<u64, Error> {
-    let mut input = File::open(source).map_err(at("open", source))?;
+    let mut input = files::open(source).map_err(at("open", source))?;
     let meta = input.metadata().map_err(at("look at", source))?;
     let kept = Kept { mode: None, mtime: meta.modified().ok() };
     let mut copied = 0;
@@ -159,7 +161,7 @@ pub fn copy_exact(source: &Path, target: &Path) -> Result<u64, Error> {
 
 /// Writes a file that others have appended to out to the disk, and its entry in the folder.
 pub fn sync_file(path: &Path) -> Result<(), Error> {
-    let synced = File::open(path).and_then(|file| file.sync_data());
+    let synced = files::open(path).and_then(|file| file.sync_data());
     synced.map_err(at("write out", path))?;
     sync_dir(folder_of(path))
 }
@@ -167,6 +169,14 @@ pub fn sync_file(path: &Path) -> Result<(), Error> {
 /// Makes a folder as its user would, and those above it.
 pub fn users_dir(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(at("make", path))
+}
+
+/// Makes one folder (0700) below one that is there; one that is there already is fine.
+pub fn private_dir_below(path: &Path) -> Result<(), Error> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(at("make", path)),
+    }
 }
 
 /// Makes a folder and those above it, 0700 where they are new.
@@ -240,9 +250,9 @@ pub fn sync_filesystem(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a file mode and modification time; neither changes its content.
+/// Gives a file or folder mode and modification time; neither changes its content.
 pub fn set_like(path: &Path, kept: Kept) -> Result<(), Error> {
-    let file = OpenOptions::new().read(true).open(path).map_err(at("open", path))?;
+    let file = files::open_any(path).map_err(at("open", path))?;
     set_kept(&file, kept).map_err(at("set mode and time of", path))
 }
 
@@ -264,7 +274,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn open_append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+    files::open_with(OpenOptions::new().append(true).create(true).mode(0o600), path)
 }
 
 #[cfg(test)]

@@ -69,7 +69,8 @@ struct Stored<R> {
 impl<V: Serialize + DeserializeOwned> FileCache<V> {
     /// Loads the cache from a file; a missing, broken or otherwise versioned one is an empty cache.
     pub fn load(path: &Path, version: u32) -> Self {
-        let entries = std::fs::read(path).ok().and_then(|bytes| parse(&bytes, version)).unwrap_or_default();
+        let entries =
+            crate::files::read(path).ok().and_then(|bytes| parse(&bytes, version)).unwrap_or_default();
         Self { path: path.to_path_buf(), version, entries }
     }
 

@@ -1,6 +1,5 @@
 //! The story of what happened, one JSON object per line: for people, and to notice a clock that went back.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
@@ -82,7 +81,7 @@ impl Journal {
     }
 
     fn tail(&self, most: u64) -> io::Result<String> {
-        let mut file = match File::open(&self.0) {
+        let mut file = match crate::files::open_own(&self.0) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(error),

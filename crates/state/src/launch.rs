@@ -80,7 +80,7 @@ impl Launch {
     /// What this conversation is to be told; it is told once. **Hot.**
     pub fn take(&self, session: &SessionId) -> Option<String> {
         let path = self.context(session);
-        let text = std::fs::read_to_string(&path).ok()?;
+        let text = crate::files::read_own_to_string(&path).ok()?;
         // Whoever cannot take it away does not say it: it would be said again at every /clear.
         durable::remove_unsynced(&path).ok()?;
         let _ = durable::remove_empty_dir(&self.0);
@@ -99,7 +99,7 @@ impl Launch {
 
     /// How the agent ended; nothing while it runs.
     pub fn ended(&self) -> Option<Ended> {
-        std::fs::read_to_string(self.0.join("ended")).ok()?.parse().ok()
+        crate::files::read_own_to_string(self.0.join("ended")).ok()?.parse().ok()
     }
 
     /// Whether somebody waits for the agent's word.

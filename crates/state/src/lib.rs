@@ -2,6 +2,8 @@
 //!
 //! **Only [`durable`] writes files.** Everything else in the project goes through it.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 pub mod accounts;
 pub mod config;
 mod dir;
@@ -18,4 +20,5 @@ pub mod seal;
 pub mod snapshots;
 pub mod spool;
 
+pub use agents::files;
 pub use dir::{StateDir, StateDirError};

@@ -69,7 +69,9 @@ impl Lock {
 
 fn take(path: &Path, deadline: Duration, share: Share) -> Result<Lock, LockError> {
     let io = |source| LockError::Io { path: path.to_path_buf(), source };
-    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(io)?;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    let file = agents::files::open_with(&mut options, path).map_err(io)?;
     let start = Instant::now();
     let mut pause = POLL;
     loop {

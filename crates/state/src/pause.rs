@@ -30,7 +30,7 @@ pub struct Pause {
 
 /// The pause, where there is one. A file without sense pauses all the same: somebody put it there.
 pub fn read(state: &StateDir) -> Option<Pause> {
-    match std::fs::read(state.paused()) {
+    match crate::files::read_own(state.paused()) {
         Ok(bytes) => Some(serde_json::from_slice(&bytes).unwrap_or_default()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(_) => Some(Pause::default()),

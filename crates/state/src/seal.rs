@@ -38,6 +38,7 @@ impl Key {
         }
         let mut fresh = [0; 32];
         let random = Path::new("/dev/urandom");
+        #[expect(clippy::disallowed_methods, reason = "a device, and the only one that is to be read")]
         let filled = std::fs::File::open(random).and_then(|mut file| file.read_exact(&mut fresh));
         filled.map_err(|error| durable::Error::new("read", random, error))?;
         match durable::create_new(path, Kept::default(), |out| out.write_all(&fresh)) {
@@ -49,7 +50,7 @@ impl Key {
     }
 
     fn read(path: &Path) -> Result<Option<Self>, durable::Error> {
-        match std::fs::read(path) {
+        match crate::files::read_own(path) {
             Ok(bytes) => {
                 let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it is not 32 bytes long");
                 let key = bytes.try_into().map_err(|_| durable::Error::new("use the key", path, wrong()))?;

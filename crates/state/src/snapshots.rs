@@ -184,7 +184,7 @@ impl Shelf {
 /// It cannot be read, or is damaged.
 pub fn read(path: &Path) -> io::Result<Snapshot> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
-    let packed = std::fs::read(path)?;
+    let packed = crate::files::read_own(path)?;
     let size = zstd::bulk::Decompressor::upper_bound(&packed).unwrap_or(LARGEST).min(LARGEST);
     let plain = zstd::bulk::decompress(&packed, size)?;
     let end = plain.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no head"))?;

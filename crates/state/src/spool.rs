@@ -4,7 +4,6 @@
 //! disk at the first and last event of a session. Every line begins with a newline too, so that the torn line of a killed
 //! writer spoils nothing but itself.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -84,10 +83,10 @@ pub fn put_status(folder: &Path, session: &SessionId, input: &[u8]) -> Result<()
 /// The newest input of a session's status line.
 pub fn status(state: &StateDir, session: &SessionId) -> Option<Vec<u8>> {
     let path = state.spool().join(format!("{session}.status"));
-    let mut before = std::fs::read(&path).ok()?;
+    let mut before = crate::files::read_own(&path).ok()?;
     // It is overwritten in place: what reads the same twice was not just being written.
     for _ in 0..3 {
-        let again = std::fs::read(&path).ok()?;
+        let again = crate::files::read_own(&path).ok()?;
         if again == before {
             return Some(again);
         }
@@ -120,7 +119,7 @@ const LONGEST_HEAD: u64 = 4096;
 /// The spool cannot be read.
 pub fn head(path: &Path) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_HEAD).read_to_end(&mut bytes)?;
+    crate::files::open_own(path)?.take(LONGEST_HEAD).read_to_end(&mut bytes)?;
     let line = bytes.iter().position(|byte| *byte != b'\n').map_or(&[][..], |begin| &bytes[begin..]);
     let whole = line.iter().position(|byte| *byte == b'\n').map(|end| &line[..end]);
     let cut = || (bytes.len() as u64 == LONGEST_HEAD).then_some(line);
@@ -140,7 +139,7 @@ pub struct Read {
 ///
 /// A spool that is shorter than the offset was replaced: it is read from its beginning.
 pub fn read(path: &Path, offset: u64) -> io::Result<(Vec<Read>, u64)> {
-    let mut file = match File::open(path) {
+    let mut file = match crate::files::open_own(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
         Err(error) => return Err(error),
@@ -148,7 +147,7 @@ pub fn read(path: &Path, offset: u64) -> io::Result<(Vec<Read>, u64)> {
     let mut at = if offset <= file.metadata()?.len() { offset } else { 0 };
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    file.take(crate::files::LARGEST).read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut events = Vec::new();
     for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {

@@ -3,12 +3,15 @@
 //! Pure: bytes and paths in, values out; no clock, no environment, nothing is written. **Damage is data**: a broken
 //! transcript is a [`Scan`] with findings; an error means that the machine failed us.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod branches;
 mod class;
 mod conversation;
 mod copies;
 mod ending;
 mod facts;
+pub mod files;
 mod flags;
 mod image;
 mod index;

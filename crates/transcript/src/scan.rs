@@ -1,7 +1,7 @@
 //! The verdict on one transcript.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::branches::Forks;
 use crate::class::{Class, Recipe};
 use crate::facts::Kind;
+use crate::files;
 use crate::flags::Flags;
 use crate::index::{Index, RowNo};
 use crate::lines::Buffer;
@@ -84,7 +85,7 @@ pub struct Transcript<S> {
 impl Transcript<File> {
     /// Reads a file. The session's name is the file's.
     pub fn open(path: &Path, buffer: &mut Buffer) -> io::Result<Transcript<File>> {
-        let file = open_regular(path)?;
+        let file = files::open(path)?;
         let name = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
         Transcript::from_file(file, name, Some(path.with_extension("").join("subagents")), buffer)
     }
@@ -268,12 +269,7 @@ fn subagent_ids(folder: &Path, ids: &[u128]) -> Vec<u128> {
     let mut found = Vec::new();
     for entry in entries.flatten() {
         let path = entry.path();
-        let Some(bytes) = open_regular(&path).ok().and_then(|mut file| {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).ok().map(|_| bytes)
-        }) else {
-            continue;
-        };
+        let Some(bytes) = files::read(&path).ok() else { continue };
         for id in ids {
             let needle = format!("\"uuid\":\"{}\"", uuid::Uuid::from_u128(*id));
             if memchr::memmem::find(&bytes, needle.as_bytes()).is_some() {
@@ -282,18 +278,6 @@ fn subagent_ids(folder: &Path, ids: &[u128]) -> Vec<u128> {
         }
     }
     found
-}
-
-/// Opens what is a file: a directory, a pipe or a device must not be waited for.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let metadata = std::fs::metadata(path)?;
-    if metadata.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    File::open(path)
 }
 
 pub(crate) fn is_uuid(name: &str) -> bool {

@@ -86,7 +86,7 @@ impl Vault {
     ) -> Result<Option<BTreeMap<u64, u64>>, Error> {
         let id = id_of(key);
         let path = self.folder(key).join("data");
-        let data = std::fs::File::open(&path).map_err(reading(&path))?;
+        let data = state::files::open_own(&path).map_err(reading(&path))?;
         let mut out = Appender::open(&fresh.join("data"))?;
         let mut places = BTreeMap::new();
         let mut bytes = Vec::new();

@@ -1,6 +1,5 @@
 //! One file, right now, for certain: what a repair needs before it touches anything.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 
 use agents::claude::Source;
@@ -59,7 +58,7 @@ impl Vault {
         let size = self.read_generation(&key, &file, &generation, &mut copy)?;
         let read = reading(&source.path);
         let mut original = Hashing(blake3::Hasher::new());
-        let input = File::open(&source.path).map_err(&read)?;
+        let input = state::files::open(&source.path).map_err(&read)?;
         io::copy(&mut input.take(size), &mut original).map_err(&read)?;
         let blake3 = copy.0.finalize();
         if original.0.finalize() != blake3 {

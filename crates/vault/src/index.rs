@@ -83,7 +83,7 @@ impl FrameIndex {
         let keys = vault.keys()?;
         let mut table = Table::default();
         table.conversations.extend(keys.iter().map(|key| (number(key), key.clone())));
-        match std::fs::read(&self.path) {
+        match state::files::read_own(&self.path) {
             Ok(bytes) if bytes.starts_with(MAGIC) => table.read(&bytes[MAGIC.len()..]),
             _ => self.rebuild(vault, &keys, &mut table)?,
         }

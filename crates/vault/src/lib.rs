@@ -2,6 +2,8 @@
 //!
 //! docs/vault-format.md holds the format, the locking and the crash rules.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod choice;
 mod chunk;
 mod collect;

@@ -189,7 +189,7 @@ pub(crate) fn forget(vault: &Vault) -> Result<(), Error> {
 }
 
 fn touched(paths: &Paths) -> Vec<String> {
-    let bytes = std::fs::read(&paths.touched).unwrap_or_default();
+    let bytes = state::files::read_own(&paths.touched).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     // A torn last line is marked, so that nobody takes it for a shorter name.
     let name = |line: &str| line.strip_suffix('\n').map_or_else(|| format!("{line}\0"), str::to_owned);

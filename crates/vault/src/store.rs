@@ -1,7 +1,6 @@
 //! Writing one conversation: frames, sync, manifest, sync. What no manifest names does not exist.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -129,7 +128,7 @@ impl<'v> Writer<'v> {
         let name = source.relative().to_string_lossy().into_owned();
         let kind = FileKind::from(source.kind);
         let read_at_ns = state::file_cache::nanoseconds(std::time::SystemTime::now());
-        let mut file = File::open(&source.path).map_err(&read)?;
+        let mut file = state::files::open(&source.path).map_err(&read)?;
         let stamp = Stamp::of(&file.metadata().map_err(&read)?);
         let before = self.state.files.get(&name).cloned();
         let newest = before.as_ref().and_then(FileState::newest);
@@ -303,7 +302,7 @@ impl<'v> Writer<'v> {
     pub(crate) fn adopt(&mut self, from: &Key, frames: &[Frame]) -> Result<(), Error> {
         use std::os::unix::fs::FileExt;
         let path = self.vault.folder(from).join("data");
-        let source = File::open(&path).map_err(reading(&path))?;
+        let source = state::files::open(&path).map_err(reading(&path))?;
         if self.data.is_none() {
             self.data = Some(Appender::open(&self.vault.folder(&self.key).join("data"))?);
         }

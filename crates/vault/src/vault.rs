@@ -128,7 +128,7 @@ impl Vault {
         let folder = self.folder(key);
         let head = Head::read(&folder)?;
         let path = folder.join("manifest.jsonl");
-        match std::fs::read(&path) {
+        match state::files::read_own(&path) {
             Ok(bytes) => Ok(State::read(&bytes, &head)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::read(b"", &head)),
             Err(error) => Err(reading(&path)(error)),
@@ -143,7 +143,7 @@ impl Vault {
             return Ok(Arc::clone(file));
         }
         let key = Key::parse(name).ok_or_else(|| io::Error::other("not the name of a conversation"))?;
-        let file = Arc::new(File::open(self.folder(&key).join("data"))?);
+        let file = Arc::new(state::files::open_own(self.folder(&key).join("data"))?);
         if open.len() >= OPEN_FILES {
             open.clear();
         }

@@ -194,7 +194,7 @@ fn replace_if_like(real: &Path, expected: Option<&[u8]>, text: &[u8], new: Kept)
     let kept = Kept { mtime: None, ..Kept::of(&meta) };
     let written = durable::write_beside(real, kept, fill)?;
     // The last look is right before the rename: what the agent writes in that moment is all that could be missed.
-    if std::fs::read(real).ok().as_deref() != Some(expected) {
+    if state::files::read(real).ok().as_deref() != Some(expected) {
         return Ok(false);
     }
     written.persist(real).map_err(|error| durable::Error::new("replace", real, error.error))?;
@@ -215,7 +215,7 @@ pub(crate) fn write_file(file: &FilePlan, backups: &Path) -> Result<(), ApplyErr
     let written =
         replace_if_like(&file.path, file.before.as_deref(), &file.after, Kept { mode, mtime: None })?;
     // Another run may have been faster.
-    if written || std::fs::read(&file.path).is_ok_and(|there| there == file.after) {
+    if written || state::files::read(&file.path).is_ok_and(|there| there == file.after) {
         return Ok(());
     }
     Err(ApplyError::Restless { path: file.path.clone() })

@@ -45,7 +45,7 @@ pub fn recorded(state_dir: &Path, now: SystemTime) -> Vec<Recorded> {
     records.sort_by(|one, two| two.cmp(one));
     let mut found: Vec<Recorded> = Vec::new();
     for (_, path) in records.into_iter().take(MOST_RECORDS) {
-        let bytes = std::fs::read(&path).unwrap_or_default();
+        let bytes = state::files::read(&path).unwrap_or_default();
         let Ok(record) = serde_json::from_slice::<SessionRecord>(&bytes) else { continue };
         let Some(run) = record.runs.into_iter().last() else { continue };
         let Some(config_dir) = run.config_dir else { continue };

@@ -3,6 +3,8 @@
 //! A plan is a value: [`init::plan`] and [`uninstall::plan`] read everything and write nothing; [`apply`] and
 //! [`uninstall::undo`] do what was planned. docs/wiring.md says what is written where.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
+
 mod apply;
 pub mod completions;
 pub mod in_use;

@@ -136,7 +136,7 @@ impl LineUndoing {
 /// A file that nobody changed since is what it was, byte for byte; else it loses the line. Nothing where the file itself
 /// was ours.
 fn taken_out(current: &[u8], record: &LineRecord) -> Option<Vec<u8>> {
-    let copy = |path: &Option<PathBuf>| path.as_ref().and_then(|path| std::fs::read(path).ok());
+    let copy = |path: &Option<PathBuf>| path.as_ref().and_then(|path| state::files::read(path).ok());
     let rest = match (copy(&record.after), copy(&record.before)) {
         (Some(after), Some(before)) if after == current => before,
         _ => without(current, &record.line),

@@ -245,7 +245,7 @@ pub(crate) fn stand(path: &Path) -> Result<Standing, PlanError> {
     if !meta.is_file() {
         return Err(unreadable(std::io::Error::other("it is no file")));
     }
-    let bytes = std::fs::read(&real).map_err(unreadable)?;
+    let bytes = state::files::read(&real).map_err(unreadable)?;
     Ok(Standing { real, bytes: Some(bytes) })
 }
 

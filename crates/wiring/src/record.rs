@@ -96,7 +96,7 @@ pub(crate) fn place(state_dir: &Path, config_dir: Option<&Path>) -> PathBuf {
 impl Record {
     /// Reads a record; `None` where there is none, or where it cannot be understood: ours is then known by its shape.
     pub(crate) fn read(path: &Path) -> Result<Option<Record>, RecordError> {
-        let bytes = match std::fs::read(path) {
+        let bytes = match state::files::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(RecordError::Read { path: path.to_path_buf(), source }),
@@ -130,7 +130,7 @@ impl Record {
             durable::Error::new("write", path, io::Error::new(io::ErrorKind::InvalidData, error))
         })?;
         text.push(b'\n');
-        if std::fs::read(path).is_ok_and(|there| there == text) {
+        if state::files::read(path).is_ok_and(|there| there == text) {
             return Ok(());
         }
         durable::replace(path, &text)

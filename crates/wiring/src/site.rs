@@ -44,7 +44,7 @@ pub(crate) fn outcome(
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {
-    std::fs::read(path).ok()
+    state::files::read(path).ok()
 }
 
 /// What was empty, and which status line there was, is known best by who came first.

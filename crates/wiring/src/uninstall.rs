@@ -252,7 +252,7 @@ pub fn undo(undoing: &Undoing, now: Timestamp) -> Result<(), ApplyError> {
     }
     for (path, _, bytes) in &undoing.files {
         // One that changed since the question was asked is its user's now.
-        if std::fs::read(path).is_ok_and(|there| there == *bytes) {
+        if state::files::read(path).is_ok_and(|there| there == *bytes) {
             durable::remove(path)?;
         }
     }

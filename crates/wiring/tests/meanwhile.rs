@@ -1,5 +1,9 @@
 //! Files that change between the plan and the act, as agents change them, and runs that meet each other.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on panics, and it reads its own throwaway files"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 ///
 /// A file that is there and cannot be understood keeps nothing from being kept: to erase on a guess is worse.
 pub fn managed_retention(settings: &Path) -> Option<Duration> {
-    let settings: serde_json::Value = serde_json::from_slice(&std::fs::read(settings).ok()?).ok()?;
+    let settings: serde_json::Value = serde_json::from_slice(&crate::files::read(settings).ok()?).ok()?;
     let days = settings.get("cleanupPeriodDays")?.as_u64()?;
     Some(DAY * u32::try_from(days).unwrap_or(u32::MAX))
 }

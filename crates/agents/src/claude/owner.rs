@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::process::{Process, Processes};
 use super::registry::{self, Registered};
@@ -44,7 +44,7 @@ pub struct Holder {
 pub struct Owners {
     processes: Processes,
     registered: Vec<Registered>,
-    unreadable: Option<PathBuf>,
+    unreadable: Option<String>,
 }
 
 impl Owners {
@@ -53,9 +53,10 @@ impl Owners {
         let mut registered = Vec::new();
         let mut unreadable = None;
         for config in configs {
-            match registry::read(config) {
-                Ok(entries) => registered.extend(entries),
-                Err(_) => unreadable = Some(config.sessions()),
+            let registry = registry::read(config);
+            registered.extend(registry.entries);
+            if let Some((path, error)) = registry.unreadable {
+                unreadable = Some(format!("{} cannot be read: {error}", path.display()));
             }
         }
         Owners { processes: Processes::look(), registered, unreadable }
@@ -63,7 +64,7 @@ impl Owners {
 
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
-        let mut unknown = self.unreadable.as_ref().map(|path| format!("{} cannot be read", path.display()));
+        let mut unknown = self.unreadable.clone();
         for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
             match entry.alive(&self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
@@ -148,7 +149,7 @@ const TAIL: u64 = 256 * 1024;
 /// When the newest of the last rows was written, in milliseconds since 1970; never later than the file itself, whatever a row
 /// says.
 pub fn newest_row_ms(path: &Path) -> Option<i64> {
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = crate::files::open(path).ok()?;
     let meta = file.metadata().ok()?;
     file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();

@@ -207,7 +207,7 @@ impl Process {
 
     /// The environment it was started with; `None` where that cannot be read.
     pub fn environment(&self) -> Option<Vec<(OsString, OsString)>> {
-        let environment = std::fs::read(self.folder().join("environ")).ok()?;
+        let environment = crate::files::read(self.folder().join("environ")).ok()?;
         let variables = environment.split(|byte| *byte == 0).filter_map(|variable| {
             let equals = variable.iter().position(|byte| *byte == b'=')?;
             let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
@@ -242,6 +242,10 @@ pub(crate) fn cmdline(process: &str) -> Vec<u8> {
 }
 
 /// Reads a file of the kernel, whose size nobody knows beforehand: asked for in small pieces, it takes ten system calls.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file of the kernel: always regular, and there are thousands"
+)]
 fn read_small(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut buffer = [0; 4096];
@@ -254,7 +258,7 @@ fn read_small(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn opened_for_writing(fdinfo: &Path) -> bool {
-    let text = std::fs::read_to_string(fdinfo).unwrap_or_default();
+    let text = crate::files::read_to_string(fdinfo).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim).unwrap_or_default();
     // The lowest two bits are the access mode; 0 is reading.
     u32::from_str_radix(flags, 8).is_ok_and(|flags| flags & 0o3 != 0)
@@ -262,13 +266,13 @@ fn opened_for_writing(fdinfo: &Path) -> bool {
 
 /// Machine and pid namespace as the agent writes them: a pid means something only inside of both.
 pub fn pid_domain() -> Option<String> {
-    let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
+    let machine = crate::files::read_to_string("/etc/machine-id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("linux:{}:{}", machine.trim(), namespace.display()))
 }
 
 fn boot_time_ms() -> Option<i64> {
-    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let stat = crate::files::read_to_string("/proc/stat").ok()?;
     let seconds: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     Some(seconds * 1_000)
 }

@@ -1,6 +1,7 @@
 //! The agent's own registry of live sessions: `<config>/sessions/<pid>.json`.
 
 use std::io;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -39,25 +40,38 @@ pub struct Registered {
     pub entrypoint: Option<String>,
 }
 
-/// Reads the registry; entries that cannot be understood are left out, for they name no conversation.
-///
-/// # Errors
-/// The folder is there and cannot be listed.
-pub fn read(config: &ConfigDir) -> io::Result<Vec<Registered>> {
-    let entries = match std::fs::read_dir(config.sessions()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut registered = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            let bytes = std::fs::read(&path).unwrap_or_default();
-            registered.extend(serde_json::from_slice::<Registered>(&bytes));
+/// A registry, as far as it can be read.
+#[derive(Debug, Default)]
+pub struct Registry {
+    /// Its entries. Those that cannot be understood are left out, for they name no conversation.
+    pub entries: Vec<Registered>,
+    /// What could not be read, the folder or an entry, and why: an agent may be in there.
+    pub unreadable: Option<(PathBuf, io::Error)>,
+}
+
+/// Reads the registry of a configuration directory.
+pub fn read(config: &ConfigDir) -> Registry {
+    let folder = config.sessions();
+    let mut registry = Registry::default();
+    let listed = std::fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let listed = listed.unwrap_or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            registry.unreadable = Some((folder, error));
+        }
+        Vec::new()
+    });
+    for path in listed.into_iter().map(|entry| entry.path()) {
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        match crate::files::read(&path) {
+            Ok(bytes) => registry.entries.extend(serde_json::from_slice::<Registered>(&bytes)),
+            // Its agent has ended since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => registry.unreadable = Some((path, error)),
         }
     }
-    Ok(registered)
+    registry
 }
 
 /// The clock of the kernel's start times and the agent's own differ by roundings; a reused pid by more.

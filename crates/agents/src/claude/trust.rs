@@ -8,7 +8,7 @@ use serde_json::Value;
 ///
 /// `settings` is `.claude.json`: in the home, or inside of `CLAUDE_CONFIG_DIR` where that is set (measured).
 pub fn is_trusted(settings: &Path, folder: &Path) -> Option<bool> {
-    let value: Value = serde_json::from_slice(&std::fs::read(settings).ok()?).ok()?;
+    let value: Value = serde_json::from_slice(&crate::files::read(settings).ok()?).ok()?;
     let projects = value.get("projects")?.as_object()?;
     let trusted = |folder: &Path| {
         let project = folder.to_str().and_then(|folder| projects.get(folder));

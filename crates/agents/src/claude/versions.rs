@@ -1,6 +1,5 @@
 //! Which versions of the agent use a configuration directory, by what lies there and by what is installed.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,7 +44,7 @@ pub fn parse_version(text: &str) -> Option<Version> {
 pub fn in_config_dir(config: &ConfigDir, now: SystemTime) -> Vec<Seen> {
     let mut seen = Vec::new();
     for path in list(&config.sessions()) {
-        let text = std::fs::read(&path).unwrap_or_default();
+        let text = crate::files::read(&path).unwrap_or_default();
         let version = serde_json::from_slice::<Versioned>(&text).ok().and_then(|entry| entry.version);
         seen.extend(
             version.and_then(|text| parse_version(&text)).map(|version| Seen { version, place: path }),
@@ -77,7 +76,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
 
 /// The version in the last row that has one.
 fn last_version(transcript: &Path) -> Option<Version> {
-    let mut file = File::open(transcript).ok()?;
+    let mut file = crate::files::open(transcript).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
@@ -132,7 +131,7 @@ fn in_package(package: &Path) -> Option<Version> {
         name: String,
         version: String,
     }
-    let package: Package = serde_json::from_slice(&std::fs::read(package).ok()?).ok()?;
+    let package: Package = serde_json::from_slice(&crate::files::read(package).ok()?).ok()?;
     if package.name.starts_with("@anthropic-ai/claude-code") { parse_version(&package.version) } else { None }
 }
 

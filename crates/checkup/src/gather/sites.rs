@@ -26,7 +26,7 @@ pub(super) fn look(places: &Places) -> Vec<SiteFacts> {
 fn look_at(places: &Places, site: &Site) -> SiteFacts {
     let path = site.config.path();
     let file = path.join("settings.json");
-    let bytes = match std::fs::read(&file) {
+    let bytes = match state::files::read(&file) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.to_string()),
@@ -129,7 +129,7 @@ fn found(path: &Path, target: &PathBuf) -> LinkFound {
 }
 
 pub(super) fn managed(path: &Path) -> ManagedFacts {
-    let bytes = std::fs::read(path).unwrap_or_default();
+    let bytes = state::files::read(path).unwrap_or_default();
     let settings: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
     ManagedFacts {
         hooks_only: settings["allowManagedHooksOnly"] == true,

@@ -1,6 +1,5 @@
 //! What rekindle remembers: modes, key, records, what waits, what the logs say, the vault.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -150,7 +149,7 @@ fn errors(path: &Path, now: Timestamp) -> Vec<LogLine> {
 }
 
 fn tail(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = state::files::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
     let mut bytes = Vec::new();

@@ -1,6 +1,5 @@
 //! tmux: the installed one, the servers, and whether they outlive a login.
 
-use std::fs::File;
 use std::io::Read;
 use std::process::Command;
 use std::time::Duration;
@@ -35,7 +34,7 @@ pub(super) fn look(world: &World, wired: bool) -> TmuxFacts {
 }
 
 fn of_server(server: &Server) -> ServerFacts {
-    let cgroup = std::fs::read_to_string(format!("/proc/{}/cgroup", server.id.pid)).unwrap_or_default();
+    let cgroup = state::files::read_to_string(format!("/proc/{}/cgroup", server.id.pid)).unwrap_or_default();
     let options = mux::global_options(&server.socket, DEADLINE).unwrap_or_default();
     ServerFacts {
         socket: server.socket.clone(),
@@ -51,7 +50,7 @@ fn of_server(server: &Server) -> ServerFacts {
 fn resurrect_calls(options: &[(String, String)]) -> Option<bool> {
     let (_, script) = options.iter().find(|(name, _)| name == "@resurrect-restore-script-path")?;
     let mut text = String::new();
-    File::open(script).ok()?.take(LARGEST_SCRIPT).read_to_string(&mut text).ok()?;
+    state::files::open(script).ok()?.take(LARGEST_SCRIPT).read_to_string(&mut text).ok()?;
     Some(text.contains("post-restore-all"))
 }
 

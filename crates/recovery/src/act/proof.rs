@@ -137,7 +137,7 @@ impl Actor<'_> {
             // The table is not of one moment, so a chain could in theory close.
             std::iter::successors(Some(pid), parent).take(64).any(|above| above == own)
         };
-        let entries = self.clinic.configs.iter().filter_map(|config| registry::read(config).ok()).flatten();
+        let entries = self.clinic.configs.iter().flat_map(|config| registry::read(config).entries);
         entries
             .filter(|entry| entry.session == started.session.as_str())
             .find(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))

@@ -106,14 +106,14 @@ fn given(args: &Args) -> Result<Option<String>, Failure> {
 }
 
 fn open(path: &Path) -> Result<std::fs::File, Failure> {
-    std::fs::File::open(path)
+    state::files::open(path)
         .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))
 }
 
 /// What settle has prepared for an agent that knows nothing.
 fn prepared(context: &Context, session: &SessionId) -> Result<String, Failure> {
     let folder = context.clinic.state.instances().join("restore/context-cache");
-    let text = std::fs::read_to_string(folder.join(format!("{session}.txt"))).unwrap_or_default();
+    let text = state::files::read_to_string(folder.join(format!("{session}.txt"))).unwrap_or_default();
     if text.trim().is_empty() {
         return Err(Failure::new(Exit::Failed, format!("nothing is on record about {}", session.short()))
             .hint("it is prepared at the end of each turn; give a text otherwise"));

@@ -97,7 +97,7 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
 /// The map as the last settle wrote it, without its own version.
 fn read(context: &Context) -> Result<Map<String, Value>, Failure> {
     let path = context.clinic.state.instances().join("pane-session-map.json");
-    let bytes = match std::fs::read(&path) {
+    let bytes = match state::files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),
         Err(error) => {

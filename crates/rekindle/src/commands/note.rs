@@ -65,7 +65,7 @@ fn path(context: &Context, session: &SessionId) -> PathBuf {
 
 /// The user's own words about a conversation. Whatever stands in the file, a terminal gets no control characters.
 pub(super) fn read(context: &Context, session: &SessionId) -> Option<String> {
-    let text = std::fs::read_to_string(path(context, session)).ok()?;
+    let text = state::files::read_to_string(path(context, session)).ok()?;
     let text = printable(text.trim_end());
     (!text.is_empty()).then_some(text)
 }

@@ -108,7 +108,7 @@ fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
     let path = context.clinic.state.instances().join("restore/last-restore.json");
-    let text = match std::fs::read(&path) {
+    let text = match state::files::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Failure::new(Exit::Failed, "nothing was restored yet"));

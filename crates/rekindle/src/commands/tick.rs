@@ -182,7 +182,7 @@ fn saved_json(followed: Option<&Option<Followed>>) -> Value {
 impl LastTick {
     /// The last tick; nothing is known where there was none.
     pub(crate) fn read(state: &StateDir) -> LastTick {
-        let bytes = std::fs::read(state.cache().join("tick.json")).unwrap_or_default();
+        let bytes = state::files::read(state.cache().join("tick.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 

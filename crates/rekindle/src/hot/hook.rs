@@ -143,7 +143,7 @@ fn small_members(text: &str) -> Result<String, String> {
 }
 
 fn launch() -> Launch {
-    let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let read = |path: &str| state::files::read_to_string(path).ok().map(|text| text.trim().to_owned());
     Launch {
         env: launch_variables(std::env::vars_os()),
         entrypoint: std::env::var("CLAUDE_CODE_ENTRYPOINT").ok(),

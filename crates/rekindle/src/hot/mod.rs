@@ -103,7 +103,7 @@ fn input() -> Vec<u8> {
 /// Reads a small file in one go; what is beyond the bound is left.
 pub(crate) fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 * 1024);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    state::files::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

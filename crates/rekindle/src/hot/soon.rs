@@ -51,7 +51,7 @@ fn lock_path(state: &StateDir) -> PathBuf {
 
 /// The newest mark; nothing where there is none.
 fn mark(state: &StateDir) -> Vec<u8> {
-    std::fs::read(mark_path(state)).unwrap_or_default()
+    state::files::read(mark_path(state)).unwrap_or_default()
 }
 
 /// Leaves a mark, and starts who waits where nobody does. Nothing may be printed after this.

@@ -141,6 +141,7 @@ fn has_just_settled(state: &StateDir) -> bool {
 fn columns() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let measured = || {
+        #[expect(clippy::disallowed_methods, reason = "a terminal, which only its size is asked of")]
         let terminal = File::open("/dev/tty").ok()?;
         Some(usize::from(rustix::termios::tcgetwinsize(terminal).ok()?.ws_col))
     };

@@ -65,7 +65,7 @@ pub(super) fn complete(
 fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Result<(), Failure> {
     let path = context.clinic.state.instances().join("restore/last-restore.json");
     let Some(mut report) =
-        std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        state::files::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {
         return Ok(());
     };

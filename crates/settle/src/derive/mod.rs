@@ -9,7 +9,7 @@ use state::durable;
 
 /// Writes a derived file, if its content is new. Nobody waits for the disk: it can be made again.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), durable::Error> {
-    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+    if state::files::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
     }
     if let Some(folder) = path.parent() {

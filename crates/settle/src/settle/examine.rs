@@ -15,7 +15,7 @@ use super::{Settled, Settler};
 use crate::alarm::{self, Alarm, Sweep};
 use crate::complete::{complete_run, complete_talk, first_line};
 use crate::derive;
-use crate::ending::ending;
+use crate::ending::{ending, refused};
 use crate::world::World;
 
 impl Settler {
@@ -24,7 +24,7 @@ impl Settler {
         &self,
         records: &mut BTreeMap<SessionId, SessionRecord>,
         world: &World,
-        settled: &Settled,
+        settled: &mut Settled,
         now: Timestamp,
     ) -> HashMap<SessionId, Ending> {
         let mut endings = HashMap::new();
@@ -38,6 +38,9 @@ impl Settler {
                 continue;
             }
             let talk = record.transcript_path.as_deref().and_then(ending);
+            if talk.is_none() {
+                settled.troubles.extend(record.transcript_path.as_deref().and_then(refused));
+            }
             let status = spool::status(&self.state, id).and_then(|bytes| StatusInput::read(&bytes));
             let version = status.as_ref().and_then(|status| status.version.clone());
             let version = version.or_else(|| talk.as_ref().and_then(|talk| talk.version.clone()));
@@ -69,7 +72,7 @@ impl Settler {
             if record.task.is_none() {
                 // What a user gave and took back again: the summary still says it.
                 let summary = self.summaries().join(format!("{}.txt", record.short_id));
-                record.task = std::fs::read_to_string(summary).ok().as_deref().and_then(first_line);
+                record.task = state::files::read_to_string(summary).ok().as_deref().and_then(first_line);
             }
             record.last_seen = record.last_seen.min(now.max(record.created));
         }
@@ -106,7 +109,7 @@ impl Settler {
     fn sweeps(&self, now: Timestamp) -> Vec<Alarm> {
         let path = self.state.cache().join("sweeps.json");
         let kept: Option<Sweeps> =
-            std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            state::files::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let configs: Vec<PathBuf> = self.configs.iter().map(|config| config.path().to_path_buf()).collect();
         let sweeps = match kept {
             Some(kept) if now.duration_since(kept.at).abs() < SWEEPS_KEPT && kept.configs == configs => {

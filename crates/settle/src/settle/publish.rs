@@ -63,7 +63,7 @@ impl Settler {
         for id in endings.keys() {
             let Some(record) = records.get(id) else { continue };
             let summary =
-                std::fs::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
+                state::files::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
             let context = Short {
                 name: record.name.as_deref(),
                 session: &record.short_id,

@@ -20,8 +20,8 @@ pub fn overwrite_block(path: &Path, text: &[u8]) -> Result<bool, Error> {
     let mut block = [b' '; BLOCK];
     block[..text.len()].copy_from_slice(text);
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
-    let file = file.map_err(at("open", path))?;
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let file = agents::files::open_with(&mut options, path).map_err(at("open", path))?;
     if file.metadata().map_err(at("look at", path))?.len() > BLOCK as u64 {
         return Ok(false);
     }

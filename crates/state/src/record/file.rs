@@ -97,7 +97,7 @@ pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
 /// It is there and cannot be read or understood.
 pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<Option<Held>, RecordError> {
     let path = path(state, session);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match crate::files::read_own_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         // What is no text is no record, and reading it again would not make it one.

@@ -75,7 +75,7 @@ impl Loaded {
     /// Its scrollback's file as it lies there; nothing where that is not the one that the save speaks of.
     pub fn packed(&self) -> Option<Vec<u8>> {
         let told = self.head.scrollback.as_ref()?;
-        let packed = std::fs::read(self.scrollback.as_ref()?).ok()?;
+        let packed = crate::files::read_own(self.scrollback.as_ref()?).ok()?;
         (blake3::hash(&packed).to_hex().as_str() == told.blake3).then_some(packed)
     }
 
@@ -156,7 +156,7 @@ fn check(
         return differs("it has other numbers than it should");
     }
     if let Some(beside) = &head.scrollback {
-        let bytes = read.scrollback.and_then(|path| std::fs::read(path).ok());
+        let bytes = read.scrollback.and_then(|path| crate::files::read_own(path).ok());
         if bytes.is_none_or(|bytes| blake3::hash(&bytes).to_hex().as_str() != beside.blake3) {
             return differs("its scrollback reads back differently");
         }
@@ -191,7 +191,7 @@ fn stamp(at: Timestamp) -> String {
 pub fn load(state: &StateDir, key: Option<&Key>, id: &str) -> Result<Loaded, SaveError> {
     let path = state.saves().join(format!("{id}.json"));
     let unreadable = |source: io::Error| SaveError::Unreadable { path: path.clone(), source };
-    let text = std::fs::read(&path).map_err(unreadable)?;
+    let text = crate::files::read_own(&path).map_err(unreadable)?;
     let broken = |why: String| SaveError::Broken { path: path.clone(), why };
     if text.is_empty() {
         return Err(broken("it is empty".to_owned()));
@@ -215,6 +215,6 @@ pub fn make_current(state: &StateDir, id: &str) -> Result<(), SaveError> {
 
 /// The save that `current` names, where it is whole.
 pub fn named_current(state: &StateDir, key: Option<&Key>) -> Option<Loaded> {
-    let named = std::fs::read_to_string(state.saves().join("current")).ok()?;
+    let named = crate::files::read_own_to_string(state.saves().join("current")).ok()?;
     load(state, key, named.trim()).ok()
 }

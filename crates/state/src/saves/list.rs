@@ -83,7 +83,7 @@ pub fn list(state: &StateDir, key: Option<&Key>) -> Result<Listed, SaveError> {
     listed.generations.sort_by(|a, b| (b.head.saved_at, &b.id).cmp(&(a.head.saved_at, &a.id)));
     listed.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     let pointer = folder.join("current");
-    let named = std::fs::read_to_string(&pointer).ok().map(|text| text.trim().to_owned());
+    let named = crate::files::read_own_to_string(&pointer).ok().map(|text| text.trim().to_owned());
     listed.current = named.clone().filter(|id| listed.generations.iter().any(|known| known.id == *id));
     if listed.current.is_none() {
         let good = |known: &&Generation| known.head.held.is_none() && !known.head.imported;

@@ -116,7 +116,7 @@ fn words(
 
 /// When the last restore was, and what came of it.
 fn last_restore(state: &StateDir) -> Option<Value> {
-    let bytes = std::fs::read(state.instances().join("restore/last-restore.json")).ok()?;
+    let bytes = state::files::read(state.instances().join("restore/last-restore.json")).ok()?;
     let whole: Value = serde_json::from_slice(&bytes).ok()?;
     Some(json!({"at": whole["at"], "restored": whole["restored"], "total": whole["total"]}))
 }
