@@ -9,6 +9,7 @@ use state::journal::{Entry, Journal};
 use vault::Vault;
 
 use crate::Error;
+use crate::operation::Current;
 
 /// The place where transcripts are looked at and mended.
 pub struct Clinic {
@@ -18,6 +19,8 @@ pub struct Clinic {
     pub configs: Vec<ConfigDir>,
     /// The mirror of conversations.
     pub vault: Vault,
+    /// What the command that runs has changed so far.
+    pub(crate) operation: Current,
 }
 
 impl Clinic {
@@ -27,7 +30,7 @@ impl Clinic {
     /// The vault cannot be opened.
     pub fn open(state: StateDir, configs: Vec<ConfigDir>) -> Result<Clinic, Error> {
         let vault = Vault::open(&state)?;
-        Ok(Clinic { state, configs, vault })
+        Ok(Clinic { state, configs, vault, operation: Current::default() })
     }
 
     /// The configuration directory a transcript lies in, if it is one of ours.

@@ -28,6 +28,9 @@ pub enum Error {
     /// The vault failed.
     #[error("use the vault")]
     Vault(#[from] vault::Error),
+    /// The operation could not be written down.
+    #[error(transparent)]
+    Operation(#[from] state::operations::Error),
     /// A record could not be written as JSON.
     #[error("write the repair's record")]
     Record(#[from] serde_json::Error),

@@ -284,6 +284,7 @@ impl Clinic {
             }
         } else {
             let taken = Backup::empty(&backups, &session, at)?;
+            self.note_change(&session, path, &taken, true)?;
             let made = durable::write_beside(path, kept, fill)?;
             self.place_new(&session, path, made, &taken, at)?;
         }

@@ -84,6 +84,9 @@ impl Clinic {
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Ok(Err(Refusal::Foreign { uid: meta.uid() }));
         }
+        if undoes.is_none() {
+            self.note_change(session, path, &backup, classes.is_empty())?;
+        }
         let old_mark = backup::mark(path, &old, meta.len())?;
         let copy = backup.transcript();
         let copied = state::files::open(&copy).map_err(Error::read(&copy))?;

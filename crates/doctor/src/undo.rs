@@ -54,9 +54,39 @@ impl Clinic {
         let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.can_be_undone()) else {
             return Ok(None);
         };
+        self.undo_found(&taken, record, dry_run)
+    }
+
+    /// Takes back one change, by its backup's folder. `None`: there is no such change.
+    ///
+    /// # Errors
+    /// The file system failed; the file is as it was.
+    pub fn undo_change(
+        &self,
+        backup: &Path,
+        dry_run: bool,
+    ) -> Result<Option<Result<Undone, Refusal>>, Error> {
+        let taken = Backup::at(self.state.path().join(backup));
+        let Some(before) = taken.record() else { return Ok(None) };
+        let finished = if dry_run { None } else { self.finish_interrupted(Some(&before.session_id))? };
+        let Some(record) = taken.record() else { return Ok(None) };
+        if record.can_be_undone() {
+            return self.undo_found(&taken, record, dry_run);
+        }
+        // An undo of it that was killed has just been finished.
+        let ours = before.can_be_undone() && record.state == RepairState::Undone;
+        Ok(finished.filter(|_| ours).map(Ok))
+    }
+
+    fn undo_found(
+        &self,
+        taken: &Backup,
+        record: RepairRecord,
+        dry_run: bool,
+    ) -> Result<Option<Result<Undone, Refusal>>, Error> {
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
         let _lock = if dry_run { None } else { Some(self.lock(&id)?) };
-        self.take_back(&taken, record, &id, dry_run).map(Some)
+        self.take_back(taken, record, &id, dry_run).map(Some)
     }
 
     /// Finishes or forgets what killed repairs left half done, of one session or of all.

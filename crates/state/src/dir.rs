@@ -10,13 +10,14 @@ use crate::durable;
 pub struct StateDir(PathBuf);
 
 /// Everything we put there. Somebody may have pointed us to a directory that holds more than ours.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "instances",
     "session-health",
     "spool",
     "saves",
     "snapshots",
     "decisions",
+    "operations",
     "wiring",
     "vault",
     "cache",
@@ -182,6 +183,10 @@ impl StateDir {
     /// Decision records, one folder per restore.
     pub fn decisions(&self) -> PathBuf {
         self.0.join("decisions")
+    }
+    /// What commands changed, one file per command.
+    pub fn operations(&self) -> PathBuf {
+        self.0.join("operations")
     }
     /// Our own panes.
     pub fn host(&self) -> PathBuf {

@@ -1,0 +1,150 @@
+//! Does again what was undone: the bytes that a repair or the vault had made, and what was said since behind them.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use agents::SessionId;
+use jiff::Timestamp;
+use state::durable::{self, Kept};
+
+use crate::backup::{self, Backup, FileMark, RepairRecord};
+use crate::repair::refuse;
+use crate::swap::{self, Placement};
+use crate::{Clinic, Error, Refusal};
+
+/// A change that was done again.
+#[derive(Debug, Clone)]
+pub struct Redone {
+    /// The conversation.
+    pub session: SessionId,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// Bytes that were said since the undo and kept.
+    pub kept_since: u64,
+}
+
+impl Clinic {
+    /// Does again the change that a backup tells of and that was undone. `None`: there is no such change.
+    ///
+    /// # Errors
+    /// The file system failed; the file is as it was.
+    pub fn redo_change(
+        &self,
+        backup: &Path,
+        dry_run: bool,
+    ) -> Result<Option<Result<Redone, Refusal>>, Error> {
+        let taken = Backup::at(self.state.path().join(backup));
+        let Some(record) = taken.record() else { return Ok(None) };
+        let Ok(session) = SessionId::new(&record.session_id) else { return Ok(None) };
+        let _lock = if dry_run { None } else { Some(self.lock(&session)?) };
+        if !dry_run {
+            self.recover(&record.path, &session)?;
+        }
+        if let Some(refusal) = refuse(self.owners_of(&record.path).of(&session, &record.path)) {
+            return Ok(Some(Err(refusal)));
+        }
+        let Some(made) = self.kept_result(&session, &record.new)? else {
+            let what = format!("what the change had made of {} is no longer kept", record.path.display());
+            return Ok(Some(Err(Refusal::Diverged(what))));
+        };
+        if record.absent {
+            self.create_again(&record, &session, &made, dry_run).map(Some)
+        } else {
+            self.place_again(&record, &session, &made, dry_run).map(Some)
+        }
+    }
+
+    /// The file among the backups of a conversation that begins with what a change had made.
+    fn kept_result(&self, session: &SessionId, made: &FileMark) -> Result<Option<PathBuf>, Error> {
+        let folders = std::fs::read_dir(self.vault.backups().join(session.as_str()));
+        for entry in folders.into_iter().flatten().flatten() {
+            let path = entry.path().join("transcript");
+            let Ok(file) = File::open(&path) else { continue };
+            let long_enough = file.metadata().is_ok_and(|meta| meta.len() >= made.size);
+            if long_enough && backup::mark(&path, &file, made.size)?.blake3 == made.blake3 {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The transcript must begin with what the undo left.
+    fn place_again(
+        &self,
+        record: &RepairRecord,
+        session: &SessionId,
+        made: &Path,
+        dry_run: bool,
+    ) -> Result<Result<Redone, Refusal>, Error> {
+        let path = &record.path;
+        let current = File::open(path).map_err(Error::read(path))?;
+        let meta = current.metadata().map_err(Error::read(path))?;
+        if meta.len() < record.old.size
+            || backup::mark(path, &current, record.old.size)?.blake3 != record.old.blake3
+        {
+            let what = format!("{} has changed since the undo", path.display());
+            return Ok(Err(Refusal::Diverged(what)));
+        }
+        let kept_since = meta.len() - record.old.size;
+        let redone = Redone { session: session.clone(), path: path.clone(), kept_since };
+        if dry_run {
+            return Ok(Ok(redone));
+        }
+        let mut source = File::open(made).map_err(Error::read(made))?;
+        let mut since = current.try_clone().map_err(Error::read(path))?;
+        since.seek(SeekFrom::Start(record.old.size)).map_err(Error::read(path))?;
+        let file = durable::write_beside(path, Kept::of(&meta), |out| {
+            std::io::copy(&mut source.by_ref().take(record.new.size), out)?;
+            std::io::copy(&mut since, out)?;
+            Ok(())
+        })?;
+        let now = Timestamp::now();
+        let backup = Backup::take(&self.vault.backups(), session, path, now)?;
+        let classes = record.classes.clone();
+        let placement =
+            Placement { session, path, old: current, meta: &meta, made: file, backup, classes, now };
+        match self.place(placement)? {
+            Err(refusal) => return Ok(Err(refusal)),
+            Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
+        }
+        self.note_ours(session, path)?;
+        self.tell("redo", |entry| {
+            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
+        })?;
+        Ok(Ok(redone))
+    }
+
+    /// Nothing may stand where the undo left nothing.
+    fn create_again(
+        &self,
+        record: &RepairRecord,
+        session: &SessionId,
+        made: &Path,
+        dry_run: bool,
+    ) -> Result<Result<Redone, Refusal>, Error> {
+        let path = &record.path;
+        if std::fs::symlink_metadata(path).is_ok() {
+            let what = format!("{} is there again since the undo", path.display());
+            return Ok(Err(Refusal::Diverged(what)));
+        }
+        let meta = std::fs::metadata(made).map_err(Error::read(made))?;
+        let redone = Redone { session: session.clone(), path: path.clone(), kept_since: 0 };
+        if dry_run {
+            return Ok(Ok(redone));
+        }
+        let now = Timestamp::now();
+        let backup = Backup::empty(&self.vault.backups(), session, now)?;
+        self.note_change(session, path, &backup, true)?;
+        durable::private_dir(path.parent().unwrap_or(path))?;
+        let kept = Kept { mode: None, mtime: meta.modified().ok() };
+        let mut source = File::open(made).map_err(Error::read(made))?;
+        let file = durable::write_beside(path, kept, |out| std::io::copy(&mut source, out).map(|_| ()))?;
+        self.place_new(session, path, file, &backup, now)?;
+        self.note_ours(session, path)?;
+        self.tell("redo", |entry| {
+            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
+        })?;
+        Ok(Ok(redone))
+    }
+}
