@@ -84,7 +84,7 @@ fn an_unknown_or_ambiguous_id() {
     fails(&home, &["vault", "restore", "/dev/zero"], USAGE, "the vault has no session");
     fails(&home, &["vault", "restore", ONE, "--generation", "9"], USAGE, "no version 9");
     fails(&home, &["vault", "forget", ONE], 3, "for good");
-    fails(&home, &["undo"], 3, "nothing to take back");
+    fails(&home, &["undo"], 3, "nothing to undo");
     fails(&home, &["repair", ONE, "--branch", "7"], USAGE, "no branch 7");
 }
 

@@ -27,7 +27,9 @@ fn help_of_the_program() {
       repair       Mend damaged conversations; every byte that was there is kept
       branches     Draw the branches of a conversation with their last prompts
       show         Read a conversation: who said what, when, with which tool
-      undo         Take the last repair or restore back; what was said since stays
+      history      List what commands changed, newest first, and what can be undone
+      undo         Undo what the last command changed; what was said since stays
+      redo         Do again what was undone last, where nothing changed since
       save         Save every tmux session, window and pane, with the conversations
                    in them
       restore      Bring back saved tmux sessions, each agent with its own
@@ -174,26 +176,68 @@ fn help_of_show() {
 }
 
 #[test]
-fn help_of_undo() {
-    insta::assert_snapshot!(help(&["undo"]).unwrap(), @r#"
-    Take the last repair or restore back; what was said since stays
+fn help_of_history_undo_and_redo() {
+    insta::assert_snapshot!(help(&["history"]).unwrap(), @r#"
+    List what commands changed, newest first, and what can be undone
 
-    Usage: rekindle undo [OPTIONS] [TARGET]
-
-    Arguments:
-      [TARGET]  The session, where it was not the last one repaired
+    Usage: rekindle history [OPTIONS]
 
     Options:
-          --dry-run  Say what would be done, and do nothing
+      -n, --limit <N>  Show only so many
+          --json       Print one JSON object
+      -h, --help       Print help
+
+    Examples:
+      rekindle history
+      rekindle history --limit 5 --json
+
+    One command is one operation. `rekindle undo OPERATION` undoes all of it and
+    `rekindle redo OPERATION` does it again; the beginning of an id is enough.
+    "#);
+    insta::assert_snapshot!(help(&["undo"]).unwrap(), @r#"
+    Undo what the last command changed; what was said since stays
+
+    Usage: rekindle undo [OPTIONS] [OPERATION|TARGET]
+
+    Arguments:
+      [OPERATION|TARGET]  An operation, or a session: the newest operation by
+                          default
+
+    Options:
+          --dry-run  Say what would be undone, and change nothing
+          --yes      Do not ask before idle agents are closed
           --json     Print one JSON object
       -h, --help     Print help
 
     Examples:
       rekindle undo
-      rekindle undo 1a2b3c4d --dry-run
+      rekindle undo kxzmwtlp --dry-run
+      rekindle undo 1a2b3c4d
 
-    A restore is taken back by closing what it opened; agents that have worked since
-    stay.
+    `rekindle history` lists the operations. Of a session only the last change of
+    its transcript is undone. The undo of a restore closes what it opened: it asks
+    before it closes idle agents, and agents that have worked since stay.
+    "#);
+    insta::assert_snapshot!(help(&["redo"]).unwrap(), @r#"
+    Do again what was undone last, where nothing changed since
+
+    Usage: rekindle redo [OPTIONS] [OPERATION]
+
+    Arguments:
+      [OPERATION]  An operation: the one that was undone last by default
+
+    Options:
+          --dry-run  Say what would be done, and change nothing
+          --yes      Do not ask before agents are started
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Examples:
+      rekindle redo --dry-run
+      rekindle redo kxzmwtlp
+
+    A repair is done again only if its transcript still is what the undo left; what
+    was said since stays. A restore is run again for its panes.
     "#);
 }
 

@@ -16,7 +16,7 @@ use lab::talk;
 
 const BROKEN: &str = "dddddddd-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 const LOST: &str = "eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "up",
     "status",
     "map",
@@ -30,7 +30,9 @@ const COMMANDS: [&str; 17] = [
     "repair",
     "branches",
     "show",
+    "history",
     "undo",
+    "redo",
     "vault",
     "completions",
     "man",
@@ -145,7 +147,9 @@ fn repair_and_undo() {
     dddddddd  already healthy
     "#);
     insta::assert_snapshot!(said(&home, &["undo"]), @r#"
-    dddddddd  repair of N s ago taken back
+    dddddddd  repair of N s ago undone
+    --- words
+    Do it again with `rekindle redo`.
     "#);
 }
 

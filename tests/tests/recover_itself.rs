@@ -61,7 +61,7 @@ fn once_it_is_turned_on_and_not_again_at_once() {
     assert!(decided["panes"][0]["backAt"].is_string(), "{decided}");
 
     // Taken back by its user, it stays so until its user wants it.
-    let undone = lab.rekindle(&["undo"]).unwrap();
+    let undone = lab.rekindle(&["undo", "--yes"]).unwrap();
     assert!(undone.success() && undone.stdout.contains("shell"), "{}", undone.words());
     let gone = lab.settle_until(&session, "gone", |record| record["status"] != "active").unwrap();
     assert_eq!(gone["status"], "crashed");

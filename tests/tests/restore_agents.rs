@@ -33,9 +33,10 @@ fn restore(lab: &Lab, more: &[&str]) -> Value {
 }
 
 fn undo(lab: &Lab, more: &[&str]) -> Value {
-    let done = lab.rekindle(&[&["undo", "--json"], more].concat()).unwrap();
+    let done = lab.rekindle(&[&["undo", "--yes", "--json"], more].concat()).unwrap();
     assert!(done.success(), "{}", done.words());
-    serde_json::from_str(&done.stdout).unwrap()
+    let told: Value = serde_json::from_str(&done.stdout).unwrap();
+    told["effects"][0].clone()
 }
 
 /// What would be done in the first pane, where this is configured.
@@ -175,7 +176,7 @@ fn an_interrupted_restore_can_be_taken_back() {
     interrupt(&lab, &[&one, &two]);
 
     let told = lab.rekindle(&["undo", "--dry-run"]).unwrap();
-    assert!(told.stdout.contains("which was interrupted, would be taken back"), "{}", told.words());
+    assert!(told.stdout.contains("which was interrupted, would be undone"), "{}", told.words());
     let undone = undo(&lab, &[]);
     assert_eq!(undone["interrupted"], true, "{undone}");
     let panes = undone["panes"].as_array().unwrap();
@@ -214,7 +215,7 @@ fn a_shell_comes_back_in_its_directory() {
     let done = lab.rekindle(&["recover", session]).unwrap();
     assert!(done.success(), "{}", done.words());
 
-    let mut elsewhere = lab.home.rekindle_command(&["undo", "--json"]);
+    let mut elsewhere = lab.home.rekindle_command(&["undo", "--yes", "--json"]);
     elsewhere.env_clear().envs(lab.env()).current_dir(lab.home.home());
     let undone = run(&mut elsewhere, PATIENCE).unwrap();
     assert!(undone.stdout.contains(r#""what":"shell""#), "{}", undone.words());

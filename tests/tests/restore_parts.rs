@@ -94,7 +94,7 @@ fn a_shell_that_was_closed_comes_back_into_its_window() {
         assert_eq!(restore(&lab, &["whole"]), []);
     }
     let undone = rekindle(&lab, &["undo", "--json"]);
-    assert_eq!(undone["panes"][0]["what"], "closed", "{undone}");
+    assert_eq!(undone["effects"][0]["panes"][0]["what"], "closed", "{undone}");
     assert_eq!(shape(&lab).lines().count(), 3);
 }
 
@@ -167,7 +167,7 @@ fn a_restore_of_which_nothing_is_left_is_passed_over() {
     kill_server(&lab);
     restore(&lab, &[]);
     kill_server(&lab);
-    assert_eq!(lab.home.rekindle_json(&["undo"]).unwrap()["sessionId"], session);
+    assert_eq!(lab.home.rekindle_json(&["undo"]).unwrap()["effects"][0]["sessionId"], session);
     assert_eq!(lab.home.rekindle(&["undo"]).unwrap().code(), Some(3));
 }
 

@@ -128,17 +128,21 @@ fn a_shell_shows_what_it_showed_and_is_one_like_any_other() {
     let pane = &shown["save"]["servers"][0]["tmux"]["windows"][0]["panes"][0];
     assert_eq!((&pane["startCommand"], &pane["command"]), (&"".into(), &"bash".into()), "{pane}");
     let undone = desk.json(&["undo", "--dry-run"]);
-    let what: Vec<&Value> = undone["panes"].as_array().unwrap().iter().map(|pane| &pane["what"]).collect();
+    let what: Vec<&Value> =
+        undone["effects"][0]["panes"].as_array().unwrap().iter().map(|pane| &pane["what"]).collect();
     assert_eq!(what, ["closed", "closed"], "{undone}");
     desk.tmux(&["send-keys", "-t", "work:0.0", "-l", "cat"]);
     desk.tmux(&["send-keys", "-t", "work:0.0", "Enter"]);
     assert!(wait_until(DEADLINE, || desk.pane("work:0.0", "#{pane_current_command}") == "cat"));
     let undone = desk.json(&["undo", "--dry-run"]);
-    assert_eq!(undone["panes"][0]["why"], "it runs cat", "{undone}");
+    assert_eq!(undone["effects"][0]["panes"][0]["why"], "it runs cat", "{undone}");
     desk.tmux(&["send-keys", "-t", "work:0.0", "C-c"]);
     assert!(wait_until(DEADLINE, || desk.pane("work:0.0", "#{pane_current_command}") == "bash"));
     let undone = desk.json(&["undo"]);
-    assert!(undone["panes"].as_array().unwrap().iter().all(|pane| pane["what"] == "closed"), "{undone}");
+    assert!(
+        undone["effects"][0]["panes"].as_array().unwrap().iter().all(|pane| pane["what"] == "closed"),
+        "{undone}"
+    );
 }
 
 /// Nobody has saved in between, and no timer has looked at the panes.

@@ -58,6 +58,25 @@ fn its_repair_is_undone_to_the_byte() {
     assert_eq!(fs::read(&transcript).unwrap(), before);
 }
 
+/// It wrote no operations: each of its repairs and restores is one.
+#[test]
+fn its_repair_is_an_operation_that_is_undone_and_redone() {
+    let state = OldState::unpack().unwrap();
+    let transcript = state.path("home/.claude/projects/-mnt-project").join(format!("{REPAIRED}.jsonl"));
+    let (before, repaired) = (fs::read(backup(&state)).unwrap(), fs::read(&transcript).unwrap());
+    let listed = state.json(&["history"]).unwrap();
+    let of_it = |one: &&Value| one["effects"][0]["sessionId"] == REPAIRED;
+    let operation = listed["operations"].as_array().unwrap().iter().find(of_it).unwrap();
+    assert_eq!((&operation["command"], &operation["undoable"]), (&"repair".into(), &true.into()), "{listed}");
+    let id = operation["shortId"].as_str().unwrap();
+    let done = state.rekindle(&["undo", id]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    assert_eq!(fs::read(&transcript).unwrap(), before);
+    let done = state.rekindle(&["redo", id]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    assert_eq!(fs::read(&transcript).unwrap(), repaired);
+}
+
 #[test]
 fn its_vault_is_whole_and_gives_every_conversation_back() {
     let state = OldState::unpack().unwrap();

@@ -30,19 +30,19 @@ fn byte_for_byte_and_only_once() {
     let path = home.transcript(SESSION);
     let before = tree::look(&home.home()).unwrap();
     let told = home.rekindle_json(&["undo", "--dry-run"]).unwrap();
-    assert_eq!((&told["sessionId"], &told["dryRun"]), (&SESSION.into(), &true.into()));
+    assert_eq!((&told["effects"][0]["sessionId"], &told["dryRun"]), (&SESSION.into(), &true.into()));
     assert_eq!(tree::differences(&before, &tree::look(&home.home()).unwrap()), [""; 0]);
 
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     let told = home.rekindle_json(&["undo", SESSION]).unwrap();
-    assert_eq!((&told["keptSince"], &told["dryRun"]), (&0.into(), &false.into()));
+    assert_eq!((&told["effects"][0]["keptSince"], &told["dryRun"]), (&0.into(), &false.into()));
     assert_eq!(fs::read(&path).unwrap(), old);
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 
     let again = home.rekindle(&["undo"]).unwrap();
     assert_eq!((again.code(), again.stdout.as_str()), (Some(3), ""));
-    assert_eq!(again.stderr, "rekindle: there is nothing to take back\n");
+    assert_eq!(again.stderr, "rekindle: there is nothing to undo\n");
     assert_eq!(fs::read(&path).unwrap(), old);
     // The wound is there again, and can be mended and taken back again.
     assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired");
@@ -60,7 +60,7 @@ fn what_was_said_since_stays() {
     let since: String = rows.iter().map(|row| format!("{row}\n")).collect();
     fs::File::options().append(true).open(&path).unwrap().write_all(since.as_bytes()).unwrap();
     let told = home.rekindle_json(&["undo"]).unwrap();
-    assert_eq!(told["keptSince"], since.len());
+    assert_eq!(told["effects"][0]["keptSince"], since.len());
     assert_eq!(fs::read(&path).unwrap(), [old, since.into_bytes()].concat());
 }
 

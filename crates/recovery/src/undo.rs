@@ -32,8 +32,10 @@ pub enum TakenBack {
 /// What is done about one pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoStep {
-    /// What it was called.
+    /// Where it is now.
     pub pane: String,
+    /// What it was called when it was restored.
+    pub was: String,
     /// What it is: `%4`.
     pub id: String,
     /// Its server's socket.
@@ -44,6 +46,20 @@ pub struct UndoStep {
     pub cwd: PathBuf,
     /// What is done.
     pub what: TakenBack,
+    /// Whether an agent runs in it.
+    pub has_agent: bool,
+}
+
+impl UndoStep {
+    /// Whether what is in the pane is ended.
+    pub fn is_closed(&self) -> bool {
+        !matches!(self.what, TakenBack::Keep(_))
+    }
+
+    /// Whether an agent is ended.
+    pub fn ends_agent(&self) -> bool {
+        self.has_agent && self.is_closed()
+    }
 }
 
 /// What taking a restore back would do. Panes that are gone, or that belong to another life of their server, are left out.
@@ -68,7 +84,11 @@ pub fn undo_plan(
         let cwd = known.and_then(|record| record.project_dir.clone().or_else(|| record.cwd.clone()));
         let here = || live.shot.panes().find(|shot| shot.id == id).map(|shot| shot.cwd.clone().into());
         let cwd = cwd.or_else(here).unwrap_or_default();
-        Some(UndoStep { pane: pane.pane.clone(), id, socket: pane.socket.clone(), session, cwd, what })
+        let was = pane.pane.clone();
+        // The user may have moved or renamed it since: what is asked and told must name the pane that is seen.
+        let now = live.shot.reference(&id).map_or_else(|| was.clone(), |place| place.to_string());
+        let has_agent = matches!(occupant, Occupant::Agent { .. });
+        Some(UndoStep { pane: now, was, id, socket: pane.socket.clone(), session, cwd, what, has_agent })
     };
     record.panes.iter().filter_map(step).collect()
 }

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, hook, init, inject, man, map, name, note, pane, pause, recover,
-    repair, restore, save, saves, scan, service, settle, show, status, statusline, task, tick, tmux_conf,
-    tmux_status, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, history, hook, init, inject, man, map, name, note, pane, pause,
+    recover, redo, repair, restore, save, saves, scan, service, settle, show, status, statusline, task, tick,
+    tmux_conf, tmux_status, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -36,7 +36,9 @@ pub(crate) enum Command {
     Repair(repair::Args),
     Branches(branches::Args),
     Show(show::Args),
+    History(history::Args),
     Undo(undo::Args),
+    Redo(redo::Args),
     Save(save::Args),
     Restore(restore::Args),
     Recover(recover::Args),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::SessionId;
-use doctor::{Clinic, Surroundings, Target, TargetError};
+use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
 use state::config::Config;
@@ -67,6 +67,11 @@ impl Context {
         let config = Context::configuration(&around)?;
         let clinic = around.clinic(&config)?;
         Ok(Context { clinic, config, home, around })
+    }
+
+    /// Begins an operation: what this command changes from now on can be undone together.
+    pub(crate) fn begin_operation(&self, command: &str) -> OpenOperation<'_> {
+        self.clinic.begin_operation(command, self.config.vault.keep_backups)
     }
 
     /// What turns events into records.

@@ -9,6 +9,7 @@ mod context;
 mod exit;
 mod hot;
 mod kept;
+mod operations;
 mod output;
 mod pane;
 mod restoring;

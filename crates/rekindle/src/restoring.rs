@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
+use doctor::OpenOperation;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
     Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, Ground, Live, Outcome, PaneStep, Plan, Restored,
@@ -17,11 +18,13 @@ use settle::Settled;
 use state::durable;
 use state::journal::{Entry, Journal};
 use state::lock::Lock;
+use state::operations::{Effect, EffectKind};
 use state::record::SessionRecord;
 
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::operations::restore_command;
 use crate::output::say;
 use waited::{complete, waited_for};
 
@@ -87,6 +90,8 @@ pub(crate) struct Manner<'a> {
     /// Whether panes wait for their user; the configuration says so where nobody does.
     pub(crate) lazy: Option<bool>,
     pub(crate) briefing: Option<&'a Briefing<'a>>,
+    /// The save that is restored.
+    pub(crate) save: Option<&'a str>,
 }
 
 /// What was done.
@@ -121,7 +126,16 @@ pub(crate) fn act(
     let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
     let mut record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
     let waited = if by == FROM_ITS_PANE { waited_for(context, plan) } else { None };
+    let _operation = match &waited {
+        Some(waited) => reopened(context, waited.restore_id()),
+        None => Some(context.begin_operation(&restore_command(by))),
+    };
     if waited.is_none() {
+        let mut effect = Effect::new(EffectKind::Restore);
+        effect.restore_id = Some(restore_id.clone());
+        effect.save = manner.save.map(str::to_owned);
+        effect.count = Some(record.panes.len() as u64);
+        context.clinic.note_effect(effect)?;
         record.store(state)?;
     }
     let actor = Actor {
@@ -164,6 +178,14 @@ pub(crate) fn act(
     let done = Done { restore_id, panes, restored, total, started };
     publish(context, &done, begun)?;
     Ok(done)
+}
+
+/// The operation that a restore belongs to: what comes of a pane that waited belongs to it, too.
+fn reopened<'a>(context: &'a Context, restore_id: &str) -> Option<OpenOperation<'a>> {
+    let all = state::operations::list(&context.clinic.state);
+    let ours = |effect: &Effect| effect.restore_id.as_deref() == Some(restore_id);
+    let operation = all.iter().find(|operation| operation.effects.iter().any(ours))?;
+    Some(context.clinic.reopen_operation(operation))
 }
 
 /// Brings the vault up to date. Where that fails agents come back all the same.

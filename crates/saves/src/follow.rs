@@ -39,6 +39,47 @@ pub struct Memory<'a> {
     /// After a restore of the current save, the marks of the panes that it has made or found. What else it wanted stays,
     /// so that the next one brings it back.
     pub restored: Option<&'a BTreeSet<String>>,
+    /// After the undo of a restore, what had been restored.
+    pub undone: Option<UndoneRestore<'a>>,
+}
+
+/// The save of a restore that was undone: what it holds is missing again, and the next restore brings it back. Without
+/// this the panes would count as closed by their user.
+#[derive(Debug, Clone, Copy)]
+pub struct UndoneRestore<'a> {
+    /// The save that had been restored.
+    pub save: &'a Save,
+    /// What its panes showed, with their servers' places in that save.
+    pub texts: Option<&'a Texts>,
+}
+
+impl UndoneRestore<'_> {
+    /// The servers that went before the restore, on sockets where another one lives by now. Where none lives, the save
+    /// after the restore has everything.
+    fn missing_again(self, now: Timestamp, live: &[SavedServer], known: &[SavedServer]) -> Vec<SavedServer> {
+        let gone =
+            |server: &SavedServer| SavedServer { gone_since: Some(now), wanted: true, ..server.clone() };
+        let servers = self.save.servers.iter().map(gone).collect();
+        let save = Save { servers, ..self.save.clone() };
+        let at = Now { live, unanswered: &[], restored: None, since: Timestamp::MIN };
+        let lives = |server: &SavedServer| live.iter().any(|one| one.tmux.socket == server.tmux.socket);
+        let kept = |server: &SavedServer| known.iter().any(|one| one.tmux.id() == server.tmux.id());
+        unforgotten(&save, at).into_iter().filter(|server| lives(server) && !kept(server)).collect()
+    }
+
+    /// What the panes showed that are missing again, with their servers' places among these.
+    fn texts_in(self, servers: &[SavedServer]) -> Option<Texts> {
+        let texts = self.texts?;
+        let text = |text: &PaneText| {
+            let id = self.save.servers.get(text.server)?.tmux.id();
+            let at =
+                servers.iter().position(|server| server.gone_since.is_some() && server.tmux.id() == id)?;
+            let there = servers[at].tmux.panes().any(|pane| pane.id == text.pane);
+            there.then(|| PaneText { server: at, ..text.clone() })
+        };
+        let panes = texts.panes.iter().filter_map(text).collect();
+        Some(Texts { panes, taken_at: texts.taken_at })
+    }
 }
 
 impl Saver {
@@ -69,6 +110,12 @@ impl Saver {
             let (live, unanswered) = (&taken.servers[..], &taken.unanswered[..]);
             servers.extend(unforgotten(before, Now { live, unanswered, restored: memory.restored, since }));
         }
+        if let Some(undone) = memory.undone {
+            let missing = undone.missing_again(now, &taken.servers, &servers);
+            servers.extend(missing);
+        }
+        let shown = memory.undone.and_then(|undone| undone.texts_in(&servers));
+        let texts = texts.or(shown.as_ref());
         let old = before.as_ref().map_or(&[][..], |before| &before.servers);
         let scrollback = scrollback(current.as_ref(), old, &servers, texts, now)?;
         let drift = if before.is_some() { drift(old, &servers) } else { Drift::Lasting };
@@ -179,7 +226,7 @@ mod tests {
             let pane = |text: &str| PaneText { server: 0, pane: "%0".to_owned(), text: text.to_owned() };
             let taken_at = Timestamp::from_second(self.second).unwrap();
             let texts = text.map(|text| Texts { panes: vec![pane(text)], taken_at });
-            let memory = Memory { keep_gone: DAY, restored: None };
+            let memory = Memory { keep_gone: DAY, restored: None, undone: None };
             let (turn, now) = (self.saver.begin().unwrap(), Timestamp::from_second(self.second).unwrap());
             self.saver.follow(&turn, &self.taken, texts.as_ref(), Kind::Timer, memory, now).unwrap()
         }
@@ -266,7 +313,7 @@ mod tests {
                 text: (*text).to_owned(),
             };
             let texts = Texts { panes: panes.iter().map(pane).collect(), taken_at: at(taken_at) };
-            let memory = Memory { keep_gone: DAY, restored: None };
+            let memory = Memory { keep_gone: DAY, restored: None, undone: None };
             let turn = desk.saver.begin().unwrap();
             desk.saver.follow(&turn, &desk.taken, Some(&texts), Kind::Event, memory, at(now)).unwrap();
             let current = desk.saver.current().unwrap().0.unwrap();
@@ -302,5 +349,44 @@ mod tests {
         desk.taken.servers = restored;
         let Followed::Saved(saved) = desk.follow(None) else { panic!("not saved") };
         assert_eq!((saved.head.counts.servers, saved.head.counts.panes), (1, 8));
+    }
+
+    /// The user had begun again on the same server, restored, and undone that: nothing of it was closed by its user.
+    #[test]
+    fn what_an_undone_restore_had_made_is_missing_again() {
+        let mut desk = Desk::new(3, 9);
+        let socket: std::path::PathBuf = "/tmp/tmux-1/default".into();
+        desk.taken.servers[0].tmux.socket = socket.clone();
+        desk.follow(Some("shown before"));
+        let loaded = desk.saver.current().unwrap().0.unwrap();
+        let (source, texts) = (Save::of(&loaded).unwrap(), unpack(&loaded.packed().unwrap()).unwrap());
+        let texts = Texts { panes: texts, taken_at: Timestamp::from_second(1).unwrap() };
+
+        let mut live = Desk::new(1, 9).taken.servers;
+        live[0].tmux.sessions[0].name = "fresh".to_owned();
+        (live[0].tmux.pid, live[0].tmux.socket) = (7, socket);
+        desk.taken.servers = live;
+        let nothing = BTreeSet::new();
+        // After the restore, everything was back.
+        let there: BTreeSet<String> =
+            source.servers[0].tmux.panes().map(|pane| source.servers[0].tmux.mark(&pane.id)).collect();
+        let follow = |desk: &mut Desk, restored, undone| {
+            desk.second += 1;
+            let (turn, now) = (desk.saver.begin().unwrap(), Timestamp::from_second(desk.second).unwrap());
+            let memory = Memory { keep_gone: DAY, restored: Some(restored), undone };
+            desk.saver.follow(&turn, &desk.taken, None, Kind::Event, memory, now).unwrap();
+        };
+        let panes = |desk: &Desk| desk.saver.current().unwrap().0.unwrap().head.counts.panes;
+        follow(&mut desk, &there, None);
+        assert_eq!(panes(&desk), 1);
+        follow(&mut desk, &nothing, Some(UndoneRestore { save: &source, texts: Some(&texts) }));
+        assert_eq!(panes(&desk), 4);
+        let current = desk.saver.current().unwrap().0.unwrap();
+        let kept = unpack(&current.packed().unwrap()).unwrap();
+        assert_eq!(kept.iter().map(|text| text.text.as_str()).collect::<Vec<_>>(), ["shown before"]);
+        // Automatic saves go on remembering it.
+        desk.rename("renamed");
+        desk.follow(None);
+        assert_eq!(panes(&desk), 4);
     }
 }

@@ -22,7 +22,7 @@ mod take;
 pub use carry::{CarryError, Imported, export, import};
 pub use compare::{Change, compare};
 pub use drift::{Drift, drift};
-pub use follow::{Followed, Memory};
+pub use follow::{Followed, Memory, UndoneRestore};
 pub use guard::{Unanswered, objection};
 pub use own_command::{asks_its_user, becomes_shell, is_restored_shell, runs_ours, words};
 pub use resurrect::{Resurrected, resurrected};

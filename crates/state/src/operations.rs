@@ -218,7 +218,7 @@ impl Operation {
     /// One that begins now in this process.
     pub fn begin(command: &str, now: Timestamp) -> Operation {
         let process = Process::this();
-        let seed = format!("{now} {} {:?}", command, process);
+        let seed = format!("{now} {command} {process:?}");
         Operation {
             schema: SCHEMA,
             id: id_of(&seed),

@@ -4,6 +4,7 @@ pub(crate) mod branches;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod inject;
@@ -14,6 +15,7 @@ pub(crate) mod note;
 pub(crate) mod pane;
 pub(crate) mod pause;
 pub(crate) mod recover;
+pub(crate) mod redo;
 pub(crate) mod repair;
 pub(crate) mod restore;
 pub(crate) mod save;
@@ -68,7 +70,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Repair(args) => repair::run(&Context::load()?, &args),
         Command::Branches(args) => branches::run(&Context::load()?, &args),
         Command::Show(args) => show::run(&Context::load()?, &args),
+        Command::History(args) => history::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
+        Command::Redo(args) => redo::run(&Context::load()?, &args),
         Command::Save(args) => save::run(&Context::load()?, &args),
         Command::Restore(args) => restore::run(&Context::load()?, &args),
         Command::Recover(args) => recover::run(&Context::load()?, &args),

@@ -58,7 +58,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return copy(context, args, &files);
     }
     let options = RepairOptions { dry_run: args.dry_run, branch: args.branch };
+    let operation = match (args.branch, args.all) {
+        (Some(_), _) => context.clinic.begin_branch("repair --branch", context.config.vault.keep_backups),
+        (None, true) => context.begin_operation("repair --all"),
+        (None, false) => context.begin_operation("repair"),
+    };
     let results = context.clinic.repair(&files, options, |_| {});
+    drop(operation);
     let mut out = Out::new();
     let mut outcomes = Vec::new();
     let mut failures = Vec::new();
@@ -262,5 +268,6 @@ fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Resu
         }
         return out.finish();
     }
+    let _operation = context.begin_operation("repair");
     super::vault::put_back(context, session, doctor::Wanted::Best, args.json)
 }

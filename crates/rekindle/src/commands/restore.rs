@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use recovery::{Act, Only, Outcome, Plan, Restored, Seat, carried, plan};
-use saves::Taken;
+use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let mut alone = restoring::alone(context)?;
-    let (mut settled, mut planned) = planned(context, args)?;
+    let (mut settled, mut planned, mut save) = planned(context, args)?;
     if !args.dry_run && !planned.is_empty() && !args.yes && !args.by.is_automatic() {
         // Nobody knows how long the question stands: others may save and restore meanwhile, and what is done is planned anew.
         drop(alone);
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         super::init::agree(false, "Restore?")?;
         alone = restoring::alone(context)?;
-        (settled, planned) = self::planned(context, args)?;
+        (settled, planned, save) = self::planned(context, args)?;
     }
     if args.dry_run {
         return show_plan(&planned, args.json);
@@ -76,7 +76,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if planned.is_empty() {
         return report(&unmoved(&planned), &planned, None, args.json);
     }
-    let manner = Manner { max_parallel: args.max_parallel, lazy: args.lazy.then_some(true), briefing: None };
+    let (lazy, save) = (args.lazy.then_some(true), save.id.as_deref());
+    let manner = Manner { max_parallel: args.max_parallel, lazy, briefing: None, save };
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
@@ -87,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Looks at everything, and makes the plan.
-fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
+fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan, Save), Failure> {
     let settled = restoring::settled(context)?;
     let save = super::saves::find(context, args.save.as_deref().unwrap_or("current"))?.1;
     let only = Only::new(&args.only);
@@ -102,7 +103,7 @@ fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan), Failure> {
     let wanted = restoring::wanted(context, again, args.by.is_automatic());
     let planned = plan(&save, &only, &alive, &ground, wanted);
     drop(ground);
-    Ok((settled, planned))
+    Ok((settled, planned, save))
 }
 
 /// What the last restore did.
@@ -146,7 +147,7 @@ fn unmoved(planned: &Plan) -> Done {
 
 /// From now on what is there counts, and of what was there before the crash only what could not be brought back. Where that
 /// fails, the save before stays.
-fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_current: bool) {
+pub(super) fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_current: bool) {
     let kept = context.config.save.scrollback_lines > 0;
     let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
     let made = done.iter().filter(|pane| pane.id.is_some()).map(|pane| pane.mark.clone());

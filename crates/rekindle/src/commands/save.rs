@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Asked, Followed, Memory, Outcome, Saver, SaverError, Taken, Texts, Wish};
+use saves::{Asked, Followed, Memory, Outcome, Saver, SaverError, Taken, Texts, UndoneRestore, Wish};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::saves::{Head, Kind};
@@ -109,8 +109,20 @@ pub(crate) fn after_restore(
     let settler = context.settler()?;
     let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
     let (texts, now) = (texts(&taken), Timestamp::now());
-    let memory = Memory { keep_gone: context.config.restore.keep_map, restored };
+    let memory = Memory { keep_gone: context.config.restore.keep_map, restored, undone: None };
     saver.follow(&turn, &taken, texts.as_ref(), Kind::Event, memory, now).map_err(refused)?;
+    Ok(())
+}
+
+/// Saves without a word what is there after the undo of a restore: what that restore had made is missing again.
+pub(crate) fn after_undo(context: &Context, undone: Option<UndoneRestore<'_>>) -> Result<(), Failure> {
+    let saver = saver(context)?;
+    let turn = saver.begin().map_err(refused)?;
+    let settler = context.settler()?;
+    let taken = look(&saver, || settler.settle(Timestamp::now(), PATIENCE))?;
+    let nothing = BTreeSet::new();
+    let memory = Memory { keep_gone: context.config.restore.keep_map, restored: Some(&nothing), undone };
+    saver.follow(&turn, &taken, None, Kind::Event, memory, Timestamp::now()).map_err(refused)?;
     Ok(())
 }
 
@@ -156,7 +168,7 @@ pub(crate) fn follow(
     let due =
         scrollback_after.is_some_and(|after| saver.scrollback_taken().is_none_or(|at| age(at) >= after));
     let texts = (due && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
-    let memory = Memory { keep_gone: context.config.restore.keep_map, restored: None };
+    let memory = Memory { keep_gone: context.config.restore.keep_map, restored: None, undone: None };
     match saver.follow(&turn, &taken, texts.as_ref(), kind, memory, now) {
         Err(SaverError::Restoring) => Ok(None),
         followed => Ok(Some(followed?)),

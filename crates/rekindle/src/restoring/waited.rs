@@ -24,6 +24,13 @@ pub(super) struct Waited {
     session: SessionId,
 }
 
+impl Waited {
+    /// Which restore.
+    pub(super) fn restore_id(&self) -> &str {
+        &self.restore.restore_id
+    }
+}
+
 /// The restore that left a conversation waiting in this pane: what comes of it now belongs to that restore.
 pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<Waited> {
     let step = plan.panes().next()?;

@@ -28,7 +28,7 @@ pub(super) fn recover(
 }
 
 /// Brings these conversations back, as far as that can be done. `by` says what asked for it.
-pub(super) fn bring_all_back(
+pub(crate) fn bring_all_back(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionId],

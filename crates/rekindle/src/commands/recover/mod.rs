@@ -4,6 +4,7 @@ mod act;
 mod automatic;
 mod list;
 
+pub(crate) use act::bring_all_back;
 pub(crate) use automatic::by_itself;
 
 use std::io::IsTerminal;

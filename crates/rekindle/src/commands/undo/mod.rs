@@ -1,76 +1,383 @@
-mod restore;
+//! `rekindle undo`: takes back what one command changed.
 
+mod restore;
+mod tell;
+
+pub(crate) use restore::source_of;
+
+use agents::SessionId;
 use doctor::Target;
 use jiff::Timestamp;
-use serde_json::json;
+use recovery::{DecisionRecord, UndoStep};
+use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, ago, bytes};
+use crate::operations::{History, Standing, each};
+use crate::output::say;
 
-/// Take the last repair or restore back; what was said since stays
+/// Undo what the last command changed; what was said since stays
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle undo\n  rekindle undo 1a2b3c4d --dry-run\n\nA restore is taken back by closing what it opened; agents that have worked since\nstay."
+    after_help = "Examples:\n  rekindle undo\n  rekindle undo kxzmwtlp --dry-run\n  rekindle undo 1a2b3c4d\n\n`rekindle history` lists the operations. Of a session only the last change of\nits transcript is undone. The undo of a restore closes what it opened: it asks\nbefore it closes idle agents, and agents that have worked since stay."
 )]
 pub(crate) struct Args {
-    /// The session, where it was not the last one repaired
-    #[arg(value_name = "TARGET")]
-    target: Option<String>,
-    /// Say what would be done, and do nothing
+    /// An operation, or a session: the newest operation by default
+    #[arg(value_name = "OPERATION|TARGET")]
+    what: Option<String>,
+    /// Say what would be undone, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask before idle agents are closed
+    #[arg(long)]
+    yes: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    if args.target.is_none()
-        && let Some(last) = restore::last(context, last_repair(context)?)?
-    {
-        return restore::run(context, &last, args.dry_run, args.json);
-    }
-    let session = match &args.target {
-        None => None,
-        Some(text) => Some(match context.target(text)? {
-            Target::File(file) => file.session,
-            Target::Gone(session) => session,
-        }),
-    };
-    let undone = match context.clinic.undo(session.as_ref().map(|id| id.as_str()), args.dry_run)? {
-        None => return Err(Failure::new(Exit::Refused, "there is nothing to take back")),
-        Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
-        Some(Ok(undone)) => undone,
-    };
-    if !args.dry_run {
-        crate::kept::tell(context, &[&undone.session]);
-    }
-    let mut out = Out::new();
-    if args.json {
-        out.json(json!({
-            "sessionId": undone.session.as_str(),
-            "filePath": undone.path.to_string_lossy(),
-            "repairedAt": undone.repaired_at.to_string(),
-            "keptSince": undone.kept_since,
-            "dryRun": args.dry_run,
-        }));
-        return out.finish();
-    }
-    let word = if args.dry_run { "would be taken back" } else { "taken back" };
-    let since = if undone.kept_since > 0 {
-        format!("; {} said since stay", bytes(undone.kept_since))
-    } else {
-        String::new()
-    };
-    out.line(&format!("{}  repair of {} {word}{since}", undone.session.short(), ago(undone.repaired_at)));
-    out.finish()
+/// What is to be undone.
+struct Chosen<'a> {
+    operation: &'a Operation,
+    /// Which of its effects.
+    effects: Vec<usize>,
+    /// Panes, where one of the effects is a restore.
+    panes: Option<Panes>,
 }
 
-/// When the last repair was that can be taken back.
-fn last_repair(context: &Context) -> Result<Option<Timestamp>, Failure> {
-    Ok(match context.clinic.undo(None, true)? {
-        Some(Ok(repair)) => Some(repair.repaired_at),
-        _ => None,
-    })
+/// What an undo would do about panes. While this is held, nobody restores or saves.
+struct Panes {
+    desk: restore::Desk,
+    restores: Vec<(usize, DecisionRecord, Vec<UndoStep>)>,
+}
+
+/// What became of one effect.
+struct Reported {
+    effect: Effect,
+    status: Status,
+    reason: Option<String>,
+    /// Bytes that were said since the change, and stay.
+    kept_since: Option<u64>,
+    changed_at: Option<Timestamp>,
+    /// Of a restore: whether it was killed before its end, and its panes.
+    interrupted: bool,
+    panes: Vec<UndoStep>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Undone,
+    AlreadyUndone,
+    Refused,
+    Failed,
+    NotUndoable,
+}
+
+impl Reported {
+    fn new(effect: &Effect, status: Status) -> Reported {
+        Reported {
+            effect: effect.clone(),
+            status,
+            reason: None,
+            kept_since: None,
+            changed_at: None,
+            interrupted: false,
+            panes: Vec::new(),
+        }
+    }
+
+    fn because(effect: &Effect, status: Status, reason: impl Into<String>) -> Reported {
+        Reported { reason: Some(reason.into()), ..Reported::new(effect, status) }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let mut history = History::load(context);
+    let running = |operation: &&Operation| operation.state == OperationState::Running;
+    if !args.dry_run && history.is_half_done() && !history.all.iter().any(|one| running(&one)) {
+        // What a killed repair left half done is finished or forgotten first: that decides what there is to undo.
+        context.clinic.settle_intents(None)?;
+        history = History::load(context);
+    }
+    let mut chosen = choose(context, &history, args)?;
+    if !args.dry_run && !args.yes && chosen.panes.as_ref().is_some_and(Panes::ends_agents) {
+        if let Some(panes) = &chosen.panes {
+            tell::agents(panes);
+        }
+        let wanted = chosen.operation.id.clone();
+        // The question may stand for long: others may save and restore meanwhile, and everything is looked at again.
+        drop(chosen);
+        super::init::agree(false, "Close these agents?")?;
+        history = History::load(context);
+        chosen = whole(context, &history, &wanted)?;
+    }
+    let Chosen { operation, effects, panes } = chosen;
+    if args.what.is_some() && effects.len() < in_force(&history, operation).len() {
+        let others = in_force(&history, operation).len() - effects.len();
+        say(&format!(
+            "Only this change is undone. The operation {} ({}) has {others} more: rekindle undo {}",
+            history.short(operation),
+            operation.command,
+            history.short(operation),
+        ));
+    }
+    if !args.dry_run {
+        history.file(context, operation)?;
+        begin(context, operation, &effects)?;
+    }
+    let reports = undo(context, &history, operation, &effects, panes, args.dry_run)?;
+    if !args.dry_run {
+        mark(context, operation, &reports)?;
+        let changed = reports.iter().filter(|report| report.status == Status::Undone);
+        let sessions: Vec<_> = changed.filter_map(|report| report.effect.session_id.as_ref()).collect();
+        crate::kept::tell(context, &sessions);
+    }
+    if let [only] = &reports[..]
+        && matches!(only.status, Status::Refused | Status::Failed)
+    {
+        let exit = if only.status == Status::Failed { Exit::Failed } else { Exit::Refused };
+        return Err(Failure::new(exit, only.reason.clone().unwrap_or_default()));
+    }
+    tell::tell(context, &history, operation, &reports, args)
+}
+
+impl Panes {
+    fn ends_agents(&self) -> bool {
+        self.restores.iter().flat_map(|(_, _, steps)| steps).any(UndoStep::ends_agent)
+    }
+}
+
+/// What is meant: an operation, the last change of a conversation, or the newest operation that can be undone.
+fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Chosen<'a>, Failure> {
+    let Some(text) = &args.what else { return newest(context, history) };
+    if let Some(operation) = history.named(context, text)? {
+        return whole(context, history, &operation.id);
+    }
+    let session = match context.target(text)? {
+        Target::File(file) => file.session,
+        Target::Gone(session) => session,
+    };
+    last_change(history, &session)
+}
+
+fn last_change<'a>(history: &'a History, session: &SessionId) -> Result<Chosen<'a>, Failure> {
+    let Some((operation, at)) = history.changed(session) else {
+        return Err(nothing()
+            .hint(format!("rekindle history lists what was done; {} was not changed", session.short())));
+    };
+    still_running(history, operation)?;
+    Ok(Chosen { operation, effects: vec![at], panes: None })
+}
+
+fn nothing() -> Failure {
+    Failure::new(Exit::Refused, "there is nothing to undo")
+}
+
+fn still_running(history: &History, operation: &Operation) -> Result<(), Failure> {
+    if operation.state != OperationState::Running {
+        return Ok(());
+    }
+    let pid = operation.process.as_ref().map_or(0, |process| process.pid);
+    let id = history.short(operation);
+    let what = format!("the operation {id} ({}) is still running, as process {pid}", operation.command);
+    Err(Failure::new(Exit::Refused, what).hint("undo it when it has ended"))
+}
+
+fn in_force(history: &History, operation: &Operation) -> Vec<usize> {
+    let effects = operation.effects.iter().enumerate();
+    effects.filter(|(_, effect)| history.standing(effect) == Standing::InForce).map(|(at, _)| at).collect()
+}
+
+/// One operation that the user named.
+fn whole<'a>(context: &Context, history: &'a History, id: &str) -> Result<Chosen<'a>, Failure> {
+    let Some(operation) = history.all.iter().find(|operation| operation.id == id) else {
+        return Err(nothing());
+    };
+    still_running(history, operation)?;
+    let name = history.short(operation);
+    if let Some(why) = history.not_undoable(operation) {
+        let what = format!("the operation {name} ({}) cannot be undone: {why}", operation.command);
+        let failure = Failure::new(Exit::Refused, what);
+        let undone = operation.state == OperationState::Undone;
+        return Err(if undone {
+            failure.hint(format!("rekindle redo {name} does it again"))
+        } else {
+            failure
+        });
+    }
+    chosen(context, history, operation, in_force(history, operation))
+}
+
+/// Some effects of an operation, with what would become of panes.
+fn chosen<'a>(
+    context: &Context,
+    history: &History,
+    operation: &'a Operation,
+    effects: Vec<usize>,
+) -> Result<Chosen<'a>, Failure> {
+    let mut desk = None;
+    let panes = restores(context, history, operation, &effects, &mut desk)?;
+    let panes = desk.map(|desk| Panes { desk, restores: panes });
+    Ok(Chosen { operation, effects, panes })
+}
+
+/// The operation whose undo was killed, else the newest one that can be undone. A restore of which nothing is there any more is passed over.
+fn newest<'a>(context: &Context, history: &'a History) -> Result<Chosen<'a>, Failure> {
+    let half_undone = |effect: &Effect| effect.state == EffectState::Undoing;
+    if let Some(operation) = history.all.iter().find(|one| one.effects.iter().any(half_undone)) {
+        let of_it = |at: &usize| half_undone(&operation.effects[*at]);
+        let effects: Vec<usize> = (0..operation.effects.len()).filter(of_it).collect();
+        return chosen(context, history, operation, effects);
+    }
+    let mut desk = None;
+    for operation in &history.all {
+        if operation.state == OperationState::Running && operation.not_undoable().is_none() {
+            still_running(history, operation)?;
+        }
+        if operation.state == OperationState::Undone || history.not_undoable(operation).is_some() {
+            continue;
+        }
+        let effects = in_force(history, operation);
+        let restores = restores(context, history, operation, &effects, &mut desk)?;
+        let idle = |(at, _, steps): &(usize, DecisionRecord, Vec<UndoStep>)| {
+            steps.is_empty() && operation.effects[*at].state != EffectState::Undoing
+        };
+        if restores.len() == effects.len() && restores.iter().all(idle) {
+            continue;
+        }
+        let panes = desk.take().filter(|_| !restores.is_empty()).map(|desk| Panes { desk, restores });
+        return Ok(Chosen { operation, effects, panes });
+    }
+    Err(nothing())
+}
+
+type Planned = Vec<(usize, DecisionRecord, Vec<UndoStep>)>;
+
+/// The restores among some effects, each with what would become of its panes.
+fn restores(
+    context: &Context,
+    history: &History,
+    operation: &Operation,
+    effects: &[usize],
+    desk: &mut Option<restore::Desk>,
+) -> Result<Planned, Failure> {
+    let mut planned = Vec::new();
+    for at in effects {
+        let Some(record) = history.restore(&operation.effects[*at]) else { continue };
+        let held = match desk.take() {
+            Some(held) => held,
+            None => restore::Desk::look(context)?,
+        };
+        let steps = held.steps(record)?;
+        *desk = Some(held);
+        planned.push((*at, record.clone(), steps));
+    }
+    Ok(planned)
+}
+
+/// Undoes some effects of an operation: first panes, whose agents own transcripts, then transcripts, the last one first.
+fn undo(
+    context: &Context,
+    history: &History,
+    operation: &Operation,
+    effects: &[usize],
+    panes: Option<Panes>,
+    dry_run: bool,
+) -> Result<Vec<Reported>, Failure> {
+    let mut reports = Vec::new();
+    let mut kept = Vec::new();
+    if let Some(Panes { desk, restores }) = panes {
+        for (at, record, steps) in &restores {
+            let effect = &operation.effects[*at];
+            kept.extend(
+                steps.iter().filter(|step| !step.is_closed()).filter_map(|step| step.session.clone()),
+            );
+            let mut report = Reported::new(effect, Status::Undone);
+            (report.panes, report.interrupted) = (steps.clone(), !record.finished);
+            report.changed_at = Some(record.at);
+            reports.push(report);
+        }
+        if !dry_run {
+            desk.act(context, operation, &restores)?;
+        }
+    }
+    let transcripts = effects.iter().rev().map(|at| &operation.effects[*at]);
+    let transcripts: Vec<&Effect> = transcripts.filter(|effect| effect.kind != EffectKind::Restore).collect();
+    reports.extend(each(&transcripts, |effect| {
+        if effect.session_id.as_ref().is_some_and(|session| kept.contains(session)) {
+            return Reported::because(effect, Status::Refused, "its agent was kept, and goes on with it");
+        }
+        transcript(context, effect, dry_run)
+    }));
+    for effect in &operation.effects {
+        if history.standing(effect) == Standing::Lasting && effects.len() > 1 {
+            let why = effect.kind.not_undoable().unwrap_or_default();
+            reports.push(Reported::because(effect, Status::NotUndoable, why));
+        }
+    }
+    Ok(reports)
+}
+
+/// Undoes the change of one transcript.
+fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
+    let Some(backup) = &effect.backup else {
+        return Reported::because(effect, Status::Failed, "it has no backup");
+    };
+    match context.clinic.undo_change(backup, dry_run) {
+        Err(error) => {
+            let why = Failure::from(error).message().to_owned();
+            Reported::because(effect, Status::Failed, why)
+        }
+        Ok(None) => Reported::new(effect, Status::AlreadyUndone),
+        Ok(Some(Err(refusal))) => Reported::because(effect, Status::Refused, refusal.to_string()),
+        Ok(Some(Ok(undone))) => Reported {
+            kept_since: Some(undone.kept_since),
+            changed_at: Some(undone.repaired_at),
+            ..Reported::new(effect, Status::Undone)
+        },
+    }
+}
+
+/// Writes down that the undo of some effects has begun: killed, the next undo completes this one and takes nothing else.
+fn begin(context: &Context, operation: &Operation, effects: &[usize]) -> Result<(), Failure> {
+    let chosen: Vec<&Effect> = effects.iter().map(|at| &operation.effects[*at]).collect();
+    Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+        let ours = |effect: &&mut Effect| chosen.iter().any(|one| is_same(one, effect));
+        operation.effects.iter_mut().filter(ours).for_each(|effect| effect.state = EffectState::Undoing);
+        Some(operation)
+    })?)
+}
+
+/// Whether two are the same effect of one operation.
+fn is_same(one: &Effect, other: &Effect) -> bool {
+    (&one.backup, &one.restore_id) == (&other.backup, &other.restore_id)
+}
+
+/// Writes down what was undone. What was refused stays as it is, so that the next undo tries it again.
+fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Result<(), Failure> {
+    let status = |effect: &Effect| {
+        let same = |report: &&Reported| is_same(&report.effect, effect);
+        reports.iter().find(same).map(|report| report.status)
+    };
+    operations::change(&context.clinic.state, &operation.id, |mut operation| {
+        for effect in &mut operation.effects {
+            effect.state = match status(effect) {
+                Some(Status::Undone | Status::AlreadyUndone) => EffectState::Undone,
+                Some(Status::Refused | Status::Failed) => EffectState::Done,
+                Some(Status::NotUndoable) | None => continue,
+            };
+            effect.closing.clear();
+        }
+        operation.undone_at = Some(Timestamp::now());
+        Some(operation)
+    })?;
+    let history = History::load(context);
+    let all = history.all.iter().find(|known| known.id == operation.id);
+    if all.is_some_and(|known| in_force(&history, known).is_empty()) {
+        operations::change(&context.clinic.state, &operation.id, |mut operation| {
+            operation.state = OperationState::Undone;
+            Some(operation)
+        })?;
+    }
+    Ok(())
 }

@@ -1,21 +1,24 @@
-//! Taking the last restore back.
+//! The undo of a restore: what it opened is closed, and counts as missing again.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use agents::SessionId;
 use jiff::Timestamp;
 use mux::Respawn;
-use recovery::{DecisionRecord, TakenBack, UndoStep, decisions, undo_plan};
-use serde_json::{Value, json};
-use settle::Settled;
+use recovery::{DecisionRecord, TakenBack, UndoStep, undo_plan};
+use saves::{Save, Texts, UndoneRestore};
+use settle::{Life, Settled};
 use state::journal::{Entry, Journal};
 use state::lock::Lock;
+use state::operations::{self, Effect, EffectState, Operation};
 use state::record::{SessionRecord, Status};
+use state::saves::Loaded;
 
-use crate::commands::save::PATIENCE;
+use crate::commands::save::{PATIENCE, after_undo, saver};
 use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, ago};
+use crate::exit::Failure;
+use crate::output::say;
 use crate::restoring;
 
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
@@ -26,81 +29,116 @@ const FAREWELL: Duration = Duration::from_secs(20);
 /// What a conversation says of itself whose agent was ended with its restore: it is to be brought back as before.
 const REASON: &str = "unknown";
 
-/// A restore, and what taking it back would do.
-pub(super) struct Last {
-    record: DecisionRecord,
-    steps: Vec<UndoStep>,
-    settled: Settled,
-    _alone: Lock,
+/// Everything as it was looked at. While this is held, nobody restores or saves.
+pub(super) struct Desk {
+    pub(super) settled: Settled,
+    alone: Lock,
 }
 
-/// The last restore since a time that has not been taken back and of which something is there, also one that was killed.
-pub(super) fn last(context: &Context, since: Option<Timestamp>) -> Result<Option<Last>, Failure> {
-    let state = &context.clinic.state;
-    let open =
-        |record: &DecisionRecord| record.undone.is_none() && since.is_none_or(|since| record.at >= since);
-    if !decisions(state).any(|record| open(&record)) {
-        return Ok(None);
+impl Desk {
+    pub(super) fn look(context: &Context) -> Result<Desk, Failure> {
+        let alone = restoring::alone(context)?;
+        Ok(Desk { settled: restoring::settled(context)?, alone })
     }
-    // One that runs has not written its end yet, so the records are read when it is over.
-    let alone = restoring::alone(context)?;
-    let settled = restoring::settled(context)?;
-    for record in decisions(state).filter(open) {
+
+    /// What would become of the panes of a restore.
+    pub(super) fn steps(&self, record: &DecisionRecord) -> Result<Vec<UndoStep>, Failure> {
         let sockets: BTreeSet<_> = record.panes.iter().map(|pane| pane.socket.clone()).collect();
-        let alive = restoring::look(&sockets, &settled)?;
-        let steps = undo_plan(&record, &alive, &settled.records);
-        if !steps.is_empty() {
-            return Ok(Some(Last { record, steps, settled, _alone: alone }));
-        }
+        let alive = restoring::look(&sockets, &self.settled)?;
+        Ok(undo_plan(record, &alive, &self.settled.records))
     }
-    Ok(None)
+
+    /// Closes what some restores of an operation have opened. Killed anywhere, the next undo does the rest: which agents are
+    /// to be closed is on the disk before the first one is.
+    pub(super) fn act(
+        self,
+        context: &Context,
+        operation: &Operation,
+        restores: &[(usize, DecisionRecord, Vec<UndoStep>)],
+    ) -> Result<(), Failure> {
+        let Desk { settled, alone } = self;
+        let mut closing: Vec<SessionId> = Vec::new();
+        for (at, _, steps) in restores {
+            let ended = steps.iter().filter(|step| step.is_closed()).filter_map(|step| step.session.clone());
+            closing.extend(operation.effects[*at].closing.iter().cloned().chain(ended));
+        }
+        mark(context, operation, restores, |effect| {
+            (effect.state, effect.closing) = (EffectState::Undoing, closing.clone());
+        })?;
+        restoring::remember_screens(context, &settled, closing.iter());
+        for step in restores.iter().flat_map(|(_, _, steps)| steps) {
+            close(step)?;
+        }
+        as_before(context, &closing)?;
+        let sources: Vec<_> = restores
+            .iter()
+            .filter_map(|(at, record, _)| source_of(context, &operation.effects[*at], record))
+            .collect();
+        drop(alone);
+        for (loaded, save) in &sources {
+            let texts = texts_of(loaded);
+            after_undo(context, Some(UndoneRestore { save, texts: texts.as_ref() }))?;
+        }
+        for (_, record, steps) in restores {
+            let undone = DecisionRecord { undone: Some(Timestamp::now()), ..record.clone() };
+            undone.store(&context.clinic.state)?;
+            let closed = steps.iter().filter(|step| step.is_closed()).count();
+            let entry = Entry::new(Timestamp::now(), "restore_undone")
+                .with("restore", record.restore_id.as_str())
+                .with("panes", closed as u64);
+            Journal::at(context.clinic.state.journal()).append(&entry)?;
+        }
+        mark(context, operation, restores, |effect| effect.state = EffectState::Undone)
+    }
 }
 
-pub(super) fn run(context: &Context, last: &Last, dry_run: bool, as_json: bool) -> Result<Exit, Failure> {
-    let Last { record, steps, settled, .. } = last;
-    if !dry_run {
-        let ended = steps.iter().filter(|step| !matches!(step.what, TakenBack::Keep(_)));
-        restoring::remember_screens(context, settled, ended.filter_map(|step| step.session.as_ref()));
-        act(context, steps)?;
-        let mut undone = record.clone();
-        undone.undone = Some(Timestamp::now());
-        undone.store(&context.clinic.state)?;
-        let closed = steps.iter().filter(|step| !matches!(step.what, TakenBack::Keep(_))).count();
-        let entry = Entry::new(Timestamp::now(), "restore_undone")
-            .with("restore", record.restore_id.as_str())
-            .with("panes", closed as u64);
-        Journal::at(context.clinic.state.journal()).append(&entry)?;
-    }
-    tell(record, steps, dry_run, as_json)
+fn mark(
+    context: &Context,
+    operation: &Operation,
+    restores: &[(usize, DecisionRecord, Vec<UndoStep>)],
+    change: impl Fn(&mut Effect),
+) -> Result<(), Failure> {
+    let ours = |effect: &&mut Effect| {
+        let id = effect.restore_id.as_ref();
+        restores.iter().any(|(_, record, _)| id == Some(&record.restore_id))
+    };
+    Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+        operation.effects.iter_mut().filter(ours).for_each(&change);
+        Some(operation)
+    })?)
 }
 
-fn act(context: &Context, steps: &[UndoStep]) -> Result<(), Failure> {
-    let mut ended = Vec::new();
-    for step in steps {
-        match &step.what {
-            TakenBack::Keep(_) => continue,
-            TakenBack::Close => mux::close(&step.socket, &[&step.id], TMUX_DEADLINE),
-            TakenBack::Shell => {
-                let shell = crate::pane::users_shell().to_string_lossy().into_owned();
-                // Two words, so that no shell reads them.
-                let words = vec!["env".to_owned(), shell];
-                let (pane, cwd) = (step.id.clone(), step.cwd.to_string_lossy().into_owned());
-                mux::respawn(
-                    &step.socket,
-                    &[Respawn { pane, cwd, variables: Vec::new(), words }],
-                    TMUX_DEADLINE,
-                )?;
-            }
+fn close(step: &UndoStep) -> Result<(), Failure> {
+    match &step.what {
+        TakenBack::Keep(_) => Ok(()),
+        TakenBack::Close => {
+            mux::close(&step.socket, &[&step.id], TMUX_DEADLINE);
+            Ok(())
         }
-        ended.extend(step.session.clone());
+        TakenBack::Shell => {
+            let shell = crate::pane::users_shell().to_string_lossy().into_owned();
+            // Two words, so that no shell reads them.
+            let words = vec!["env".to_owned(), shell];
+            let (pane, cwd) = (step.id.clone(), step.cwd.to_string_lossy().into_owned());
+            let respawn = Respawn { pane, cwd, variables: Vec::new(), words };
+            Ok(mux::respawn(&step.socket, &[respawn], TMUX_DEADLINE)?)
+        }
     }
-    // Closing a pane by hand means that its user is done with it; this does not.
+}
+
+/// Closing a pane by hand means that its user is done with it; an undo does not: its conversations count as crashed, so
+/// that they can be restored. That waits until their agents are gone, whose last words would say otherwise.
+fn as_before(context: &Context, closed: &[SessionId]) -> Result<(), Failure> {
     let settler = context.settler()?;
     let begun = Instant::now();
-    for session in ended {
+    for session in closed {
         while begun.elapsed() < FAREWELL {
             let settled = settler.settle(Timestamp::now(), PATIENCE)?;
-            if settled.records.get(&session).is_none_or(|record| record.status != Status::Active) {
+            let Some(record) = settled.records.get(session) else { break };
+            let lives = |record: &SessionRecord| {
+                record.run().is_some_and(|run| settled.world.process(run.pid, run.proc_start) == Life::Alive)
+            };
+            if record.status != Status::Active && !lives(record) {
                 break;
             }
             pause();
@@ -110,7 +148,7 @@ fn act(context: &Context, steps: &[UndoStep]) -> Result<(), Failure> {
                 (record.status, record.reason) = (Status::Crashed, Some(REASON.to_owned()));
             }
         };
-        settler.change(&session, Timestamp::now(), PATIENCE, as_before)?;
+        settler.change(session, Timestamp::now(), PATIENCE, as_before)?;
     }
     Ok(())
 }
@@ -120,32 +158,42 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
-fn tell(record: &DecisionRecord, steps: &[UndoStep], dry_run: bool, as_json: bool) -> Result<Exit, Failure> {
-    let mut out = Out::new();
-    let words = |step: &UndoStep| match &step.what {
-        TakenBack::Close => ("closed", String::new()),
-        TakenBack::Shell => ("shell", "the pane was there before".to_owned()),
-        TakenBack::Keep(why) => ("kept", why.clone()),
+/// The save that was restored: the one on record, else the newest from before the restore that has its panes. Nothing
+/// where one conversation was brought back by name.
+pub(crate) fn source_of(
+    context: &Context,
+    effect: &Effect,
+    record: &DecisionRecord,
+) -> Option<(Loaded, Save)> {
+    let saver = saver(context).ok()?;
+    let load = |id: &str| {
+        let loaded = state::saves::load(&saver.state, Some(&saver.key), id).ok()?;
+        let save = Save::of(&loaded)?;
+        Some((loaded, save))
     };
-    if as_json {
-        let pane = |step: &UndoStep| -> Value {
-            let (what, why) = words(step);
-            json!({"pane": step.pane, "id": step.id, "sessionId": step.session, "what": what, "why": why})
-        };
-        let panes: Vec<Value> = steps.iter().map(pane).collect();
-        out.json(json!({"restoreId": record.restore_id, "interrupted": !record.finished, "panes": panes,
-            "dryRun": dry_run}));
-        return out.finish();
+    let has = |save: &Save| {
+        save.servers.iter().any(|server| {
+            let mark = |pane: &mux::PaneShot| server.tmux.mark(&pane.id);
+            let ours = |mark: &String| record.panes.iter().any(|pane| pane.mark == *mark);
+            server.tmux.panes().map(mark).any(|mark| ours(&mark))
+        })
+    };
+    if record.panes.iter().all(|pane| pane.mark.starts_with("wanted-")) {
+        return None;
     }
-    let mut table = Table::new(&["pane", "session", "what", "why"]);
-    for step in steps {
-        let session = step.session.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-        let (what, why) = words(step);
-        table.row(&[step.pane.clone(), session, what.to_owned(), why]);
+    let known = effect.save.as_deref().and_then(load);
+    let found = known.or_else(|| {
+        let listed = state::saves::list(&saver.state, Some(&saver.key)).ok()?;
+        let before = listed.generations.iter().filter(|save| save.head.saved_at <= record.at);
+        before.filter_map(|save| load(&save.id)).find(|(_, save)| has(save))
+    });
+    if found.is_none() {
+        say("rekindle: the save that was restored is no longer kept; the next restore leaves its panes out");
     }
-    out.line(&table.text());
-    let word = if dry_run { "would be taken back" } else { "taken back" };
-    let how = if record.finished { "" } else { ", which was interrupted," };
-    out.line(&format!("\nrestore of {}{how} {word}", ago(record.at)));
-    out.finish()
+    found
+}
+
+fn texts_of(loaded: &Loaded) -> Option<Texts> {
+    let panes = saves::unpack(&loaded.packed()?).ok()?;
+    Some(Texts { panes, taken_at: loaded.head.scrollback_taken()? })
 }

@@ -141,7 +141,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             match to {
                 Some(path) => restore::restore_to(context, &session, wanted, path, *dry_run, *json),
                 None if *dry_run => restore::plan_restore(context, &session, wanted, *json),
-                None => put_back(context, &session, wanted, *json),
+                None => {
+                    let _operation = context.begin_operation("vault restore");
+                    put_back(context, &session, wanted, *json)
+                }
             }
         }
         Command::Prune { dry_run, json } => keep::prune(context, *dry_run, *json),
