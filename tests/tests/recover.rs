@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::believed::{Body, Said};
-use lab::process::{Finished, run, wait_until};
+use lab::process::{Finished, run, runs, wait_until};
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn clean_shell(lab: &Lab) {
 
 fn killed_at_work(version: &str) {
     let (lab, record) = agent(version, "'ask-00 please'");
-    let command = endless(&lab);
+    let command = format!("touch {}/begun; {}", lab.home.root().display(), endless(&lab));
     let prompt = format!("ask-01 RUNTOOL {command}");
     lab.type_line("work:0.0", &prompt).unwrap();
     let rows = || fs::read_to_string(record["transcriptPath"].as_str().unwrap()).unwrap_or_default();
@@ -78,6 +78,7 @@ fn killed_at_work(version: &str) {
             || lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).is_err()
     });
     assert!(pressed && running(), "{}", lab.screen("work:0.0"));
+    assert!(wait_until(PATIENCE, || lab.home.root().join("begun").exists()), "{}", lab.screen("work:0.0"));
     kill(&lab, &record);
 
     let listed = recover(&lab, &[]);
@@ -86,6 +87,12 @@ fn killed_at_work(version: &str) {
     assert_eq!((&found["reason"], &found["act"]), (&json!("process_died"), &json!("resume")), "{listed}");
     assert_eq!((&found["source"], &found["exchanges"]), (&json!("transcript"), &json!(2)), "{listed}");
     assert_eq!(found["halfDone"], format!("Bash: {command}"), "{listed}");
+    // Its command lives on. The newest agents tell their commands which conversation they belong to; the oldest does not.
+    let running = &found["stillRunning"];
+    let pid = running[0]["pid"].as_u64().unwrap_or_else(|| panic!("no command runs on: {listed}"));
+    assert_eq!((running.as_array().unwrap().len(), &running[0]["command"]), (1, &json!(command)), "{listed}");
+    assert_eq!(running[0]["proven"], version == VERSIONS[2], "{listed}");
+    assert!(runs(pid), "{listed}");
     assert_eq!(found["lastPrompt"], prompt, "{listed}");
     assert!(found["lines"].as_u64() > Some(10) && found["tokens"].as_u64() > Some(100), "{listed}");
 
@@ -97,10 +104,14 @@ fn killed_at_work(version: &str) {
         |what: &str| told.stdout.find(what).unwrap_or_else(|| panic!("{what} is missing: {}", told.words()));
     assert!(at(&half_done) < at("Agent: reply-00: noted."), "{}", told.stdout);
     assert!(told.stdout.starts_with("RESTORATION CONTEXT\n"), "{}", told.stdout);
+    assert!(told.stdout.contains(&format!("- process {pid} still runs, and you ")), "{}", told.stdout);
 
     let words = rekindle(&lab, &["recover"]);
     assert!(
-        words.success() && words.stdout.contains("process died") && words.stdout.contains("resume"),
+        words.success()
+            && words.stdout.contains("process died")
+            && words.stdout.contains("resume")
+            && words.stdout.contains(&format!("process {pid} still runs, which ")),
         "{}",
         words.words()
     );
@@ -117,7 +128,9 @@ fn killed_at_work(version: &str) {
     ready(&lab);
     let sent = lab.probe("work:0.0", "probe-one").unwrap();
     assert!(sent.contains("ask-00") && sent.contains("RESTORATION CONTEXT"), "{sent}");
-    assert!(sent.contains("Half done, so check before you repeat it: Bash: while"), "{sent}");
+    assert!(sent.contains("Half done, so check before you repeat it: Bash: touch"), "{sent}");
+    assert!(sent.contains(&format!("process {pid} still runs, and you ")), "{sent}");
+    assert!(runs(pid), "rekindle ends no command");
     assert_eq!(recover(&lab, &[])["agents"], json!([]));
 }
 

@@ -48,6 +48,8 @@ pub struct Material<'a> {
     pub screen: Option<&'a str>,
     /// What a tracker of tasks knows.
     pub handoff: &'a Handoff,
+    /// The commands that run on without it, a sentence each.
+    pub running: &'a [String],
 }
 
 /// Where the most of a brief comes from.
@@ -193,7 +195,9 @@ impl Material<'_> {
         values.set(Variable::LastActive, self.last_active.map(|at| local(at, self.zone)));
         let summary = self.summary.map(|text| beginning(&clean(text), limits.lines / 4, part));
         values.set(Variable::Summary, summary);
-        values.set(Variable::HalfDone, half_done(&talk.open));
+        let running = self.running.iter().map(|command| format!("- {}", clean(command)));
+        let open: Vec<String> = half_done(&talk.open).into_iter().chain(running).collect();
+        values.set(Variable::HalfDone, Some(open.join("\n")));
         values.set(Variable::Handoff, self.handoff.text());
         values
     }

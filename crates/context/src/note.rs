@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::HEADING;
+use crate::clean::clean;
+use crate::cut::shorten;
 use crate::exchange::Deed;
 use crate::half_done::in_short;
 use crate::when::local;
@@ -32,6 +34,8 @@ pub struct Resumed<'a> {
     pub zone: &'a TimeZone,
     /// What had not answered.
     pub open: &'a [Deed],
+    /// The commands that run on without it, a sentence each.
+    pub running: &'a [String],
     /// Whether its last turn had ended; nothing where that is not known.
     pub turn_ended: Option<bool>,
 }
@@ -39,8 +43,11 @@ pub struct Resumed<'a> {
 /// A note is read with every resume: what was half done takes one line.
 const HALF_DONE: usize = 300;
 
+/// As much for what still runs.
+const RUNNING: usize = 500;
+
 impl Resumed<'_> {
-    /// The note: a heading and three lines.
+    /// The note: a heading and three lines, and one more where a command still runs.
     pub fn note(&self) -> String {
         let conversation = match self.returned {
             Returned::Whole => "This conversation is whole",
@@ -60,9 +67,13 @@ impl Resumed<'_> {
             (None, Some(true), _) => "Nothing was half done: your turn had ended.".to_owned(),
             (None, None, _) => "No tool was at work when it broke off.".to_owned(),
         };
+        let running = match self.running {
+            [] => String::new(),
+            some => format!("Not all of it: {}.\n", shorten(&clean(&some.join("; ")), RUNNING)),
+        };
         format!(
             "{HEADING}\n{conversation}; you were restored after {after}.\n\
-             Last active: {at}. What you had started since may be gone.\n{check}\n"
+             Last active: {at}. What you had started since may be gone.\n{running}{check}\n"
         )
     }
 }
@@ -93,6 +104,7 @@ mod tests {
             last_active: Timestamp::UNIX_EPOCH,
             zone,
             open,
+            running: &[],
             turn_ended: Some(true),
         }
     }
@@ -107,6 +119,19 @@ Last active: 1970-01-01 02:00 +02. What you had started since may be gone.
 Nothing was half done: your turn had ended.
 ";
         assert_eq!(note, expect);
+    }
+
+    #[test]
+    fn a_command_that_still_runs_has_a_line_of_its_own() {
+        let zone = TimeZone::UTC;
+        let running = ["process 7 still runs, and you started it: PGPASSWORD=hunter2 psql".to_owned()];
+        let note = Resumed { running: &running, ..resumed(&[], &zone) }.note();
+        let line = note.lines().nth(3).unwrap();
+        assert_eq!(
+            line,
+            "Not all of it: process 7 still runs, and you started it: PGPASSWORD=[redacted: password] psql."
+        );
+        assert_eq!(note.lines().count(), 5);
     }
 
     #[test]

@@ -28,6 +28,7 @@ fn material<'a>(zone: &'a TimeZone, handoff: &'a Handoff) -> Material<'a> {
         prepared: Talk::default(),
         screen: None,
         handoff,
+        running: &[],
     }
 }
 

@@ -8,7 +8,7 @@ use state::durable;
 use state::record::{Doing, SessionRecord};
 
 use crate::act::Actor;
-use crate::briefing::prepared;
+use crate::briefing::{prepared, running};
 use crate::decide::Act;
 use crate::outcome::Outcome;
 
@@ -46,7 +46,13 @@ impl Actor<'_> {
                 durable::replace(file, brief.text.as_bytes())?;
                 Ok(Told { by_hook: None, prompt: brief.first_prompt() })
             }
-            (Act::Fresh, None, _) => Ok(by_hook(short(self.state, session, record, &self.zone))),
+            (Act::Fresh, None, _) => {
+                let mut text = short(self.state, session, record, &self.zone);
+                for command in record.map(running).unwrap_or_default() {
+                    text = format!("{}\n{command}\n", text.trim_end());
+                }
+                Ok(by_hook(text))
+            }
             (_, _, Some(record)) if self.note_on_resume => Ok(by_hook(note(record, how, open, &self.zone))),
             _ => Ok(Told::default()),
         }
@@ -71,6 +77,7 @@ fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) ->
         last_active: record.last_seen,
         zone,
         open,
+        running: &running(record),
         turn_ended,
     };
     resumed.note()

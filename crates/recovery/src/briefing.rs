@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use agents::SessionId;
+use agents::claude::process::Processes;
 use context::handoff::Handoff;
 use context::{Brief, Deed, Limits, Material, Talk, Template, last_exchange};
 use doctor::{Clinic, Target};
@@ -18,6 +19,7 @@ use state::snapshots::Shelf;
 use transcript::{Buffer, Status, Transcript};
 
 use crate::crashed::last_place;
+use crate::still_running::{StillRunning, still_running};
 use crate::tracker::Tracker;
 
 /// Where briefs come from.
@@ -53,6 +55,7 @@ impl Briefing<'_> {
         let summary = record.and_then(|record| self.summary(record));
         let prepared =
             state::files::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
+        let running = record.map(running).unwrap_or_default();
         let material = Material {
             name: record.and_then(|record| record.name.as_deref()),
             session: session.as_str(),
@@ -64,6 +67,7 @@ impl Briefing<'_> {
             prepared: last_exchange(&prepared),
             screen: screen.as_deref(),
             handoff: &handoff,
+            running: &running,
         };
         material.brief(&self.template, self.limits, &context_file(&self.clinic.state, session))
     }
@@ -138,6 +142,12 @@ impl Briefing<'_> {
             same && other.session_id != record.session_id && other.last_seen > record.last_seen
         })
     }
+}
+
+/// The commands that still run, as the agent is told.
+pub(crate) fn running(record: &SessionRecord) -> Vec<String> {
+    let running = still_running(record, &Processes::look());
+    running.iter().map(StillRunning::tells_the_agent).collect()
 }
 
 /// The file for a brief that is too long for a hook. Kept where bulk is: it stays out of the state's history.

@@ -23,6 +23,7 @@ use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
 use crate::elsewhere::LiveOwner;
 use crate::gates::quota;
 use crate::recipe::{Recipe, in_words};
+use crate::still_running::{StillRunning, still_running};
 
 /// Where facts come from: one look at everything, for all panes.
 pub struct Ground<'a> {
@@ -120,12 +121,19 @@ impl<'a> Ground<'a> {
                 .flatten()
                 .flat_map(|argv| argv.notes)
                 .map(|note| in_words(&note))
+                .chain(self.still_running(session).iter().map(StillRunning::says))
                 .collect(),
             quota_spent: record
                 .and_then(SessionRecord::config_dir)
                 .and_then(|account| self.spent.get(&account).cloned()),
         };
         Known { facts: remembered, recipe, directory }
+    }
+
+    /// The commands that outlive a conversation's agent.
+    pub fn still_running(&self, session: &SessionId) -> Vec<StillRunning> {
+        let record = self.settled.records.get(session);
+        record.map(|record| still_running(record, self.owners.processes())).unwrap_or_default()
     }
 
     /// Whether conversations and agents of an account are looked at.

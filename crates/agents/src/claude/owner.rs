@@ -62,6 +62,11 @@ impl Owners {
         Owners { processes: Processes::look(), registered, unreadable }
     }
 
+    /// The processes that were looked at.
+    pub fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
         let mut unknown = self.unreadable.clone();

@@ -4,8 +4,8 @@ use agents::SessionId;
 use context::Brief;
 use jiff::Timestamp;
 use recovery::{
-    Automatic, DecisionRecord, Destination, PaneStep, automatic, bring_back, decisions, last_place,
-    left_in_place,
+    Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
+    last_place, left_in_place,
 };
 use serde_json::{Value, json};
 use settle::Settled;
@@ -28,6 +28,8 @@ pub(super) struct Found<'a> {
     step: Option<PaneStep>,
     /// Why it does not come back by itself, where that is turned on.
     stopped: Option<String>,
+    /// The commands that run on without it.
+    running: Vec<StillRunning>,
     brief: Brief,
 }
 
@@ -66,6 +68,7 @@ pub(super) fn find<'a>(
             record: record(session),
             stands: reason(session),
             stopped: stopped(session),
+            running: ground.still_running(session),
             step: plan.servers.into_iter().flat_map(|server| server.panes).next(),
             brief: briefing.brief(session),
         }
@@ -102,8 +105,9 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
             table.row(&one.row(at + 1, now));
         }
         out.line(&table.text());
-        for one in found.iter().flat_map(|one| one.refusal().into_iter().chain(one.left_to_you())) {
-            out.line(&one);
+        let words = |one: &Found<'_>| one.refusal().into_iter().chain(one.left_to_you()).chain(one.runs_on());
+        for line in found.iter().flat_map(|one| words(one).collect::<Vec<_>>()) {
+            out.line(&line);
         }
     }
     out.finish().map(|_| ())
@@ -146,6 +150,11 @@ impl Found<'_> {
         Some(format!("{}: does not come back by itself: {}", self.name(), self.stopped.as_ref()?))
     }
 
+    /// The commands that run on without it.
+    fn runs_on(&self) -> Vec<String> {
+        self.running.iter().map(|one| format!("{}: {}", self.name(), one.says())).collect()
+    }
+
     fn json(&self) -> Value {
         let mut value = json!({
             "sessionId": self.session,
@@ -159,6 +168,7 @@ impl Found<'_> {
             "act": self.step.as_ref().map(|step| step.decision.act),
             "why": self.step.as_ref().map(|step| step.decision.reason.as_str()),
             "autoStopped": self.stopped,
+            "stillRunning": self.running,
         });
         if let (Value::Object(all), Value::Object(more)) = (&mut value, brief_json(&self.brief)) {
             all.extend(more);
