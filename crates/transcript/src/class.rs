@@ -50,7 +50,7 @@ classes! {
     A4 "NUL bytes outside of any row" File;
     A5 "junk: very large rows that no conversation needs" Report;
     A6 "stub: only metadata is left of the conversation" Vault;
-    A7 "overwritten: another conversation under this name" Vault;
+    A7 "overwritten: rows that stood here are only in the vault" Vault;
     A8 "malformed row: the message is not one" File;
     A9 "lone surrogate: half a character that the API refuses" File;
     A10 "line ends: a byte order mark before the first row" File;

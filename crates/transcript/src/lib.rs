@@ -25,6 +25,7 @@ mod salvage;
 mod scan;
 mod source;
 mod spoken;
+mod succession;
 mod time;
 mod tree;
 mod walked;
@@ -39,6 +40,7 @@ pub use plan::{Change, Finding, Plan, Reject};
 pub use reach::Loss;
 pub use scan::{AsSource, MOST_ROUNDS, Scan, Status, Transcript, needs_copy, repair_bytes};
 pub use source::Source;
+pub use succession::{Doubt, Joined, Proof, Succession, succession};
 
 /// A row's timestamp in milliseconds since 1970; nothing where it is no date.
 pub fn time_ms(text: &str) -> Option<i64> {
