@@ -120,8 +120,8 @@ fn scan_of_one_that_was_cut_short() {
       ~/.claude/projects/-ROOT-project/eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb.jsonl
       4 rows, 4 on the chain, 0 orphans, 1.8 kB
 
-     CLASS  ROWS  WHAT                                               A RESUME LOSES               REPAIR
-     A7     -     overwritten: another conversation under this name  the end of the conversation  the vault's copy is put back
+     CLASS  ROWS  WHAT                                                     A RESUME LOSES               REPAIR
+     A7     -     overwritten: rows that stood here are only in the vault  the end of the conversation  the vault's copy is put back
     --- words
     Mend it with `rekindle repair eeeeeeee`.
     "#);
@@ -210,6 +210,7 @@ fn vault_list_and_status() {
     3 conversations, 3 files, 7.2 kB of rows in N.N kB
     newest copy: N s ago
     eeeeeeee  cut short: ~/.claude/projects/-ROOT-project/eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb.jsonl
+      a resume loses what only the vault still has; `rekindle repair eeeeeeee` puts it back
     "#);
 }
 

@@ -1,11 +1,12 @@
 //! Scans with everything that is known: the file, who owns it, what the vault saw happen to it, and the cache.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use agents::claude::{Kind, Owners, Root, Source, TranscriptFile, Trouble, slug, walk};
+use agents::claude::{Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, slug, walk};
 use agents::{SessionId, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use state::file_cache::{Entry, FileCache, nanoseconds};
 use transcript::{Buffer, Class, Finding, Forks, Loss, Scan, Status, Transcript};
 use vault::{Event, Key};
 
-use crate::{Clinic, Error, Target};
+use crate::{Clinic, Error, Lost, Target};
 
 /// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
 const CACHE_VERSION: u32 = 2;
@@ -43,6 +44,8 @@ pub struct SessionScan {
     pub loss: Loss,
     /// Where it forks, and why.
     pub forks: Forks,
+    /// What of it only the vault still has.
+    pub lost: Option<Lost>,
 }
 
 /// A scan of everything.
@@ -141,7 +144,9 @@ impl Clinic {
             state::durable::private_dir(&self.state.cache())?;
             cache.save()?;
         }
-        let Survey { live, losses } = self.survey()?;
+        let live = Owners::look(&self.configs).live_sessions();
+        let there = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
+        let losses = self.vault.losses_beside(there)?;
         let mut places = Places::default();
         let mut sessions: Vec<SessionScan> = sources
             .iter()
@@ -207,9 +212,15 @@ impl Clinic {
     ) -> Result<SessionScan, Error> {
         let live = survey.live.contains(file.session.as_str());
         let mut scan = scan_file(&file.path, buffer);
+        let stamp = std::fs::metadata(&file.path).ok().map(|meta| Stamp::of(&meta));
+        let mut losses = survey.losses.clone();
+        if !losses.iter().any(|loss| loss.path == file.path) {
+            let all = self.vault.losses_beside([(file.path.as_path(), stamp)])?;
+            losses.extend(all.into_iter().filter(|loss| loss.path == file.path));
+        }
         Places::default().add(&file.path, &mut scan);
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
-        self.add_losses(&mut sessions, Some(&file.session), &survey.losses)?;
+        self.add_losses(&mut sessions, Some(&file.session), &losses)?;
         self.add_copy(&mut sessions[0])?;
         Ok(sessions.swap_remove(0))
     }
@@ -223,23 +234,21 @@ impl Clinic {
         Ok(losses.into_iter().find(|loss| loss.session.as_ref() == Some(session)).map(|loss| loss.path))
     }
 
-    /// A file of which nothing is left is not hopeless where the vault has more.
+    /// A damaged file may lack rows that no sync has missed yet: an agent that lost its transcript goes on behind rows
+    /// that only the vault has. And one of which nothing is left is not hopeless where the vault has more.
     fn add_copy(&self, scan: &mut SessionScan) -> Result<(), Error> {
-        if !matches!(scan.status, Status::Unrecoverable | Status::Unreadable) {
+        if matches!(scan.status, Status::Healthy | Status::Missing) || scan.lost.is_some() {
             return Ok(());
         }
         let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
-        if self.is_lost(&Key::new(config, Some(&scan.session)), &scan.path)? {
-            scan.status = Status::Corrupted;
-            if !scan.findings.iter().any(|finding| finding.class == Class::A6) {
-                scan.findings.push(Finding {
-                    class: Class::A6,
-                    rows: Vec::new(),
-                    count: 1,
-                    loses: "the whole conversation".to_owned(),
-                    repair: "the vault's copy is put back".to_owned(),
-                });
-            }
+        let hopeless = matches!(scan.status, Status::Unrecoverable | Status::Unreadable);
+        let lost = match self.lost(&Key::new(config, Some(&scan.session)), &scan.path) {
+            Err(Error::Read { .. }) => None,
+            lost => lost?,
+        };
+        if let Some(lost) = lost {
+            let class = if hopeless { Class::A6 } else { Class::A7 };
+            scan.note_loss(class, lost, &self.owners_of(&scan.path));
         }
         Ok(())
     }
@@ -251,6 +260,8 @@ impl Clinic {
         only: Option<&SessionId>,
         losses: &[vault::Loss],
     ) -> Result<(), Error> {
+        let owners = OnceCell::new();
+        let owners = || owners.get_or_init(|| Owners::look(&self.configs));
         let mut by_path: HashMap<PathBuf, usize> =
             sessions.iter().enumerate().map(|(at, session)| (session.path.clone(), at)).collect();
         for loss in losses {
@@ -261,38 +272,27 @@ impl Clinic {
             if loss.path.extension().is_none_or(|extension| extension != "jsonl") || !is_main(&loss.path) {
                 continue;
             }
-            if loss.event != Event::Deleted && !self.is_lost(&loss.key, &loss.path)? {
-                continue;
-            }
-            let (class, what) = match loss.event {
-                Event::Deleted => (Class::D3, "the whole conversation"),
-                Event::Emptied => (Class::A6, "the whole conversation"),
-                Event::Overwritten => (Class::A7, "what stood there before"),
-                _ => (Class::A7, "the end of the conversation"),
+            let lost = match self.lost(&loss.key, &loss.path) {
+                // A file that cannot be read is a verdict of its own.
+                Err(Error::Read { .. }) => continue,
+                lost => lost?,
             };
-            let finding = Finding {
-                class,
-                rows: Vec::new(),
-                count: 1,
-                loses: what.to_owned(),
-                repair: "the vault's copy is put back".to_owned(),
+            let Some(lost) = lost else { continue };
+            let at = by_path.get(&loss.path).copied();
+            let gone = at.is_none_or(|at| sessions[at].status == Status::Missing);
+            let class = match (&lost, loss.event) {
+                (_, Event::Deleted) if gone => Class::D3,
+                // A file that was seen with nothing said in it may have grown since.
+                (Lost::Copy { .. }, Event::Emptied) => Class::A6,
+                _ => Class::A7,
             };
-            match by_path.get(&loss.path) {
-                Some(at) => {
-                    let known = &mut sessions[*at];
-                    if known.status != Status::Missing || loss.event == Event::Deleted {
-                        known.findings.retain(|finding| finding.class != class);
-                        known.findings.push(finding);
-                        known.status = match known.status {
-                            Status::Missing => Status::Missing,
-                            _ => Status::Corrupted,
-                        };
-                    }
-                }
+            match at {
+                Some(at) if !gone || class == Class::D3 => sessions[at].note_loss(class, lost, owners()),
+                Some(_) => {}
                 None => {
                     by_path.insert(loss.path.clone(), sessions.len());
                     let mut scan = assemble(session, loss.path.clone(), false, unread(Status::Missing));
-                    scan.findings.push(finding);
+                    scan.note_loss(class, lost, owners());
                     sessions.push(scan);
                 }
             }
@@ -301,8 +301,33 @@ impl Clinic {
     }
 }
 
+impl SessionScan {
+    /// Notes what only the vault still has.
+    fn note_loss(&mut self, class: Class, lost: Lost, owners: &Owners) {
+        // What took the transcript may have taken the agent's registry as well: then only its process tells.
+        self.live |= matches!(owners.of(&self.session, &self.path), Owner::Process(_));
+        let whole = matches!(class, Class::D3 | Class::A6);
+        let loses = match &lost {
+            Lost::Copy { .. } if whole => "the whole conversation".to_owned(),
+            Lost::Copy { .. } => "the end of the conversation".to_owned(),
+            other => other.loses(),
+        };
+        let repair = if self.live {
+            "nothing while its agent lives: rekindle puts it back before the next resume".to_owned()
+        } else {
+            lost.repair(&self.session)
+        };
+        self.findings.retain(|finding| finding.class != class);
+        self.findings.push(Finding { class, rows: Vec::new(), count: 1, loses, repair });
+        if self.status != Status::Missing {
+            self.status = Status::Corrupted;
+        }
+        self.lost = Some(lost);
+    }
+}
+
 /// A main transcript lies right in its project's folder, a subagent's deeper.
-fn is_main(path: &Path) -> bool {
+pub(crate) fn is_main(path: &Path) -> bool {
     path.ancestors().nth(2).is_some_and(|projects| projects.ends_with("projects"))
 }
 
@@ -400,6 +425,7 @@ fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> Sessio
         findings,
         loss,
         forks,
+        lost: None,
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agents::SessionId;
 use agents::claude::{ConfigDir, TranscriptFile};
+use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
 use transcript::{Buffer, Transcript};
@@ -14,6 +14,8 @@ use vault::{
 };
 
 use crate::backup::Backup;
+use crate::examine::{is_main, scan_file};
+use crate::fullest::{Fullest, Lost, Remade};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
@@ -53,23 +55,24 @@ impl Clinic {
         let Some(config) = self.config_of(&file.path) else { return Ok(None) };
         let key = Key::new(config, Some(&file.session));
         let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
-        let Some(best) = self.lost_generation(path, &conversation, &mirrored)? else { return Ok(None) };
-        if !mirrored.is_certain(&best) {
+        let fullest = self.fullest(path, &conversation, &mirrored)?;
+        let Some(lost) = fullest.lost() else { return Ok(None) };
+        if !fullest.is_certain(&mirrored) {
             let doubt = self.vault.choose(&conversation, &mirrored, Wanted::Best).err().map(doubtful);
             let refusal = doubt.transpose()?.unwrap_or_else(|| Refusal::Doubtful(UNPROVEN.to_owned()));
             return Ok(Some(RepairOutcome::refused(file, &refusal)));
         }
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
-        outcome.reason = Some(format!("generation {} of the vault was put back", best.number));
+        outcome.reason = Some(reason(&lost, dry_run));
         if dry_run {
-            outcome.reason = Some(format!("generation {} of the vault would be put back", best.number));
             return Ok(Some(outcome));
         }
-        match self.put_back(&conversation, &mirrored, &best, path)? {
+        match self.put_back_fullest(&conversation, &mirrored, fullest, path)? {
             Ok(back) => {
                 outcome.resume_id = back.session;
                 outcome.path = back.path;
                 outcome.backup = back.backup;
+                outcome.new_chain_depth = scan_file(&outcome.path, &mut Buffer::default()).chain_depth;
                 Ok(Some(outcome))
             }
             Err(refusal) => Ok(Some(RepairOutcome::refused(file, &refusal))),
@@ -78,8 +81,7 @@ impl Clinic {
 
     /// Whether a scan's loss is one: agents cut and rewrite their own files too.
     pub(crate) fn is_lost(&self, key: &Key, path: &Path) -> Result<bool, Error> {
-        let Some((conversation, mirrored)) = self.mirrored(key, path)? else { return Ok(false) };
-        Ok(self.lost_generation(path, &conversation, &mirrored)?.is_some())
+        Ok(self.lost(key, path)?.is_some())
     }
 
     /// Whether what the vault saw happen to a file lost anything: agents cut and rewrite their own transcripts, too.
@@ -88,51 +90,86 @@ impl Clinic {
     /// The vault cannot be read.
     pub fn loses(&self, key: &Key, path: &Path, event: Event) -> Result<bool, Error> {
         let rewritten = event.is_loss() && event != Event::Deleted;
-        if rewritten
-            && path.extension().is_some_and(|extension| extension == "jsonl")
-            && key.session().is_some()
-        {
+        let rows = path.extension().is_some_and(|extension| extension == "jsonl");
+        if !rewritten || !rows || key.session().is_none() {
+            return Ok(event.is_loss());
+        }
+        if is_main(path) {
             return self.is_lost(key, path);
         }
-        Ok(event.is_loss())
+        // A subagent's rows are no conversation: nothing is proven of their order.
+        let Some((conversation, mirrored)) = self.mirrored(key, path)? else { return Ok(false) };
+        let Some(best) = mirrored.best_generation() else { return Ok(false) };
+        Ok(self.relation(path, &conversation, &mirrored, best)? == Relation::Subset)
     }
 
-    /// The generation that has what the file has not; `None` where nothing is lost.
-    fn lost_generation(
+    /// Makes the file hold the fullest copy. What cannot be proven to belong to it is kept under an id of its own.
+    fn put_back_fullest(
         &self,
-        path: &Path,
         conversation: &Conversation,
         mirrored: &MirroredFile,
-    ) -> Result<Option<GenerationInfo>, Error> {
-        let Some(best) = mirrored.best_generation() else { return Ok(None) };
-        if self.lost_what(path, conversation, mirrored, best)?.is_some() {
-            return Ok(Some(best.clone()));
+        fullest: Fullest,
+        path: &Path,
+    ) -> Result<Result<PutBack, Refusal>, Error> {
+        let Some(session) = conversation.session.clone() else {
+            return Ok(Err(Refusal::Diverged("the history is restored with --to only".to_owned())));
+        };
+        if let Some(refusal) = refuse(self.owners_of(path).of(&session, path)) {
+            return Ok(Err(refusal));
         }
-        // A longer conversation that took the place of this one looks like the best of it.
-        let whole = mirrored.generations.iter().rev().filter(|it| it.talks && !it.damaged);
-        let whole: Vec<&GenerationInfo> = whole.collect();
-        for pair in whole.windows(2).take_while(|pair| pair[0].event == Event::Overwritten) {
-            let what = self.lost_what(path, conversation, mirrored, pair[1])?;
-            if what == Some(Relation::Diverged) && self.is_another(path, conversation, mirrored, pair[1])? {
-                return Ok(Some(pair[1].clone()));
+        let folder = path.parent().unwrap_or(path);
+        let mut copied = None;
+        for beside in &fullest.beside {
+            let newest = beside.generations.last().copied().unwrap_or_default();
+            let mtime =
+                mirrored.generation(newest).map(|generation| self.spared(conversation, generation, path));
+            durable::private_dir(folder)?;
+            let kept = Kept { mode: None, mtime };
+            let (id, copy) = crate::as_copy::write_copy(folder, session.as_str(), &beside.bytes, kept)?;
+            self.tell("put_back", |entry| {
+                entry
+                    .with("sessionId", session.as_str())
+                    .with("path", copy.to_string_lossy())
+                    .with("generation", newest)
+            })?;
+            copied = Some(PutBack {
+                session: id,
+                path: copy,
+                generation: newest,
+                backup: None,
+                others: 0,
+                left_out: Vec::new(),
+                doubt: None,
+            });
+        }
+        let back = match fullest.remade {
+            Some(Remade::Copy(generation)) => self.put_back(conversation, mirrored, &generation, path)?,
+            Some(Remade::Joined { bytes, generations, .. }) => {
+                let newest = generations.last().copied().unwrap_or_default();
+                let mtime =
+                    mirrored.generation(newest).map(|generation| self.spared(conversation, generation, path));
+                let content = Content { generation: newest, mtime, read: Some(fullest.read) };
+                let fill = |out: &mut dyn std::io::Write| out.write_all(&bytes);
+                self.replace(conversation, &session, path, content, &fill)?
             }
-        }
-        Ok(None)
+            None => {
+                // The copy has what was lost: asked again, nothing is lost any more.
+                self.acknowledge(&session, path)?;
+                return Ok(copied.ok_or_else(|| Refusal::Diverged("nothing is lost".to_owned())));
+            }
+        };
+        Ok(back)
     }
 
-    /// Whether the file and the generation have not one row in common.
-    fn is_another(
-        &self,
-        path: &Path,
-        conversation: &Conversation,
-        mirrored: &MirroredFile,
-        generation: &GenerationInfo,
-    ) -> Result<bool, Error> {
-        let mut vaulted = Vec::new();
-        self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut vaulted)?;
-        let current = Transcript::open(path, &mut Buffer::default()).map_err(Error::read(path))?;
-        let ids: HashSet<u128> = current.ids().collect();
-        Ok(Transcript::of(&vaulted, None).ids().all(|id| !ids.contains(&id)))
+    /// Tells the vault that nothing is lost any more, though the file stays as it is.
+    fn acknowledge(&self, session: &SessionId, path: &Path) -> Result<(), Error> {
+        let Some(config) = self.config_of(path).cloned() else { return Ok(()) };
+        let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
+        // A loss that no sync has seen yet must stand before it can be made good.
+        if let Some(source) = self.source_of(&file) {
+            self.vault.sync_one(&source, Origination::Theirs, Timestamp::now())?;
+        }
+        self.note_ours(session, path)
     }
 
     /// Puts back a conversation that the user names. What is in doubt is refused, unless less than everything is wanted.
@@ -176,54 +213,53 @@ impl Clinic {
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         let _lock = self.lock(session)?;
         self.recover(&path, session)?;
+        if wanted == Wanted::Best {
+            let fullest = self.fullest(&path, &conversation, &mirrored)?;
+            if fullest.read.is_none()
+                && let Some(beside) = fullest.beside.first()
+            {
+                let lost = Lost::Choice { generations: beside.generations.clone(), doubt: beside.doubt };
+                return Ok(Some(Err(Refusal::Diverged(lost.remedy(session)))));
+            }
+            if fullest.remade.is_some() {
+                if !fullest.is_certain(&mirrored) {
+                    return Ok(Some(Err(Refusal::Doubtful(UNPROVEN.to_owned()))));
+                }
+                return Ok(Some(self.put_back_fullest(&conversation, &mirrored, fullest, &path)?));
+            }
+        }
         let back = self.put_back(&conversation, &mirrored, &choice.generation, &path)?;
         Ok(Some(back.map(|back| PutBack { doubt: choice.doubt, ..back })))
     }
 
-    fn mirrored(&self, key: &Key, path: &Path) -> Result<Option<(Conversation, MirroredFile)>, Error> {
+    pub(crate) fn mirrored(
+        &self,
+        key: &Key,
+        path: &Path,
+    ) -> Result<Option<(Conversation, MirroredFile)>, Error> {
         let Some(conversation) = self.vault.conversation(key)? else { return Ok(None) };
         let name = path.strip_prefix(&conversation.config).unwrap_or(path).to_path_buf();
         let file = conversation.files.iter().find(|file| Path::new(&file.name) == name).cloned();
         Ok(file.map(|file| (conversation, file)))
     }
 
-    /// How what is there relates to a generation, where something is lost; `None` where nothing is.
-    fn lost_what(
-        &self,
-        path: &Path,
-        conversation: &Conversation,
-        mirrored: &MirroredFile,
-        generation: &GenerationInfo,
-    ) -> Result<Option<Relation>, Error> {
-        let (relation, lost) = self.relation(path, conversation, mirrored, generation)?;
-        Ok(lost.then_some(relation))
-    }
-
-    /// How the rows that are there relate to a generation, and whether something of it is lost.
+    /// How the rows that are there relate to a generation.
     fn relation(
         &self,
         path: &Path,
         conversation: &Conversation,
         mirrored: &MirroredFile,
         generation: &GenerationInfo,
-    ) -> Result<(Relation, bool), Error> {
+    ) -> Result<Relation, Error> {
         let mut vaulted = Vec::new();
         self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut vaulted)?;
-        let vaulted = Transcript::of(&vaulted, None);
-        let vaulted_ids: HashSet<u128> = vaulted.ids().collect();
+        let vaulted: HashSet<u128> = Transcript::of(&vaulted, None).ids().collect();
         let current = match Transcript::open(path, &mut Buffer::default()) {
             Ok(current) => current,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok((Relation::Subset, true));
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Relation::Subset),
             Err(source) => return Err(Error::Read { path: path.to_path_buf(), source }),
         };
-        let ids: HashSet<u128> = current.ids().collect();
-        let relation = vault::compare_uuid_sets(&ids, &vaulted_ids);
-        // An agent drops the rows before a compaction, and a row it did not finish: then the end is where it was.
-        let end_is_lost = vaulted.newest_turn_ms() > current.newest_turn_ms();
-        let another = vaulted_ids.is_disjoint(&ids);
-        Ok((relation, (end_is_lost || another) && relation != Relation::Equal))
+        Ok(vault::compare_uuid_sets(&current.ids().collect(), &vaulted))
     }
 
     fn put_back(
@@ -239,24 +275,16 @@ impl Clinic {
         if let Some(refusal) = refuse(self.owners_of(path).of(&session, path)) {
             return Ok(Err(refusal));
         }
-        let config = ConfigDir::new(&conversation.config);
-        let now = SystemTime::now();
         let folder = path.parent().unwrap_or(path);
-        let original =
-            SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
-        let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
-        let mtime = vault::put_back_mtime(original, period, now, newest_transcript(folder, path));
-        let there = state::files::open(path).ok();
-        let meta = there.as_ref().and_then(|file| file.metadata().ok());
-        let mode = meta.as_ref().and_then(|meta| Kept::of(meta).mode);
-        let kept = Kept { mode, mtime: Some(mtime) };
+        let mtime = self.spared(conversation, generation, path);
         durable::private_dir(folder)?;
-        let exists = there.is_some();
         // Only a file that holds nothing else is replaced by its past; what is more, or other, keeps its place.
-        if exists && self.relation(path, conversation, mirrored, generation)?.0 == Relation::Diverged {
+        if path.exists() && self.relation(path, conversation, mirrored, generation)? == Relation::Diverged {
+            let mode = std::fs::metadata(path).ok().and_then(|meta| Kept::of(&meta).mode);
+            let kept = Kept { mode, mtime: Some(mtime) };
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
             // What is there may stay: asked again, nothing is lost any more.
-            self.note_ours(&session, path)?;
+            self.acknowledge(&session, path)?;
             self.tell("put_back", |entry| {
                 entry
                     .with("sessionId", session.as_str())
@@ -265,28 +293,70 @@ impl Clinic {
             })?;
             return Ok(Ok(copied));
         }
-        let at = Timestamp::now();
-        let backups = self.vault.backups();
         let fill = |out: &mut dyn std::io::Write| {
             let read = self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), out);
             read.map(|_| ()).map_err(|error| std::io::Error::other(error.to_string()))
         };
+        let content = Content { generation: generation.number, mtime: Some(mtime), read: None };
+        self.replace(conversation, &session, path, content, &fill)
+    }
+
+    /// The modification time for a version that is put back at this path.
+    fn spared(&self, conversation: &Conversation, generation: &GenerationInfo, path: &Path) -> SystemTime {
+        let config = ConfigDir::new(&conversation.config);
+        let original =
+            SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
+        let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
+        let newest = newest_transcript(path.parent().unwrap_or(path), path);
+        vault::put_back_mtime(original, period, SystemTime::now(), newest)
+    }
+
+    /// Puts a version in the place of what is there, or where nothing is, with the conversation's other files.
+    fn replace(
+        &self,
+        conversation: &Conversation,
+        session: &SessionId,
+        path: &Path,
+        content: Content,
+        fill: &dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()>,
+    ) -> Result<Result<PutBack, Refusal>, Error> {
+        let config = ConfigDir::new(&conversation.config);
+        durable::private_dir(path.parent().unwrap_or(path))?;
+        let there = state::files::open(path).ok();
+        let meta = there.as_ref().and_then(|file| file.metadata().ok());
+        let stamp = meta.as_ref().map(Stamp::of);
+        // What was joined must be what is there.
+        if content.read.is_some_and(|read| read != stamp) {
+            return Ok(Err(Refusal::Changing));
+        }
+        let mode = meta.as_ref().and_then(|meta| Kept::of(meta).mode);
+        let kept = match &meta {
+            Some(meta) if content.read.is_some() => Kept::of(meta),
+            _ => Kept { mode, mtime: content.mtime },
+        };
+        let at = Timestamp::now();
+        let backups = self.vault.backups();
         let mut backup = None;
         if let (Some(old), Some(meta)) = (there, meta) {
-            let taken = Backup::take(&backups, &session, path, at)?;
+            let file =
+                TranscriptFile { config: config.clone(), session: session.clone(), path: path.to_path_buf() };
+            if let Some(source) = self.source_of(&file) {
+                self.vault.sync_one(&source, Origination::Theirs, at)?;
+            }
+            let taken = Backup::take(&backups, session, path, at)?;
             backup = Some(taken.transcript());
             let made = durable::write_beside(path, kept, fill)?;
-            let (session, meta, classes) = (&session, &meta, Vec::new());
+            let (meta, classes) = (&meta, Vec::new());
             let placement = Placement { session, path, old, meta, made, backup: taken, classes, now: at };
             match self.place(placement)? {
                 Err(refusal) => return Ok(Err(refusal)),
                 Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
             }
         } else {
-            let taken = Backup::empty(&backups, &session, at)?;
-            self.note_change(&session, path, &taken, true)?;
+            let taken = Backup::empty(&backups, session, at)?;
+            self.note_change(session, path, &taken, true)?;
             let made = durable::write_beside(path, kept, fill)?;
-            self.place_new(&session, path, made, &taken, at)?;
+            self.place_new(session, path, made, &taken, at)?;
         }
         let (others, left_out) = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
@@ -297,9 +367,9 @@ impl Clinic {
             entry
                 .with("sessionId", session.as_str())
                 .with("path", path.to_string_lossy())
-                .with("generation", generation.number)
+                .with("generation", content.generation)
         })?;
-        let (path, generation) = (path.to_path_buf(), generation.number);
+        let (session, path, generation) = (session.clone(), path.to_path_buf(), content.generation);
         Ok(Ok(PutBack { session, path, generation, backup, others, left_out, doubt: None }))
     }
 
@@ -355,6 +425,41 @@ fn doubtful(error: vault::Error) -> Result<Refusal, Error> {
         vault::Error::Doubtful { what, .. } => Ok(Refusal::Doubtful(what)),
         error => Err(error.into()),
     }
+}
+
+/// What a repair says it did, or would do.
+fn reason(lost: &Lost, dry_run: bool) -> String {
+    let done = if dry_run { "would be" } else { "was" };
+    match lost {
+        Lost::Copy { generation } => format!("generation {generation} of the vault {done} put back"),
+        Lost::Parts { generations, .. } => {
+            let numbers: Vec<String> = generations.iter().map(ToString::to_string).collect();
+            let (word, done) = match (numbers.len(), dry_run) {
+                (_, true) => ("generation", "would be"),
+                (1, false) => ("generation", "was"),
+                (_, false) => ("generations", "were"),
+            };
+            let numbers = numbers.join(" and ");
+            format!("{word} {numbers} of the vault {done} put back, with the newer rows behind")
+        }
+        Lost::Choice { generations, doubt } => {
+            let newest = generations.last().copied().unwrap_or_default();
+            format!(
+                "the file stays; generation {newest} of the vault {done} put back under a new id, because {}",
+                doubt.words()
+            )
+        }
+    }
+}
+
+/// What is put into the place of a file.
+#[derive(Clone, Copy)]
+struct Content {
+    /// The newest generation in it.
+    generation: u32,
+    mtime: Option<SystemTime>,
+    /// The file that it was made from (nothing where there was none), where that matters.
+    read: Option<Option<Stamp>>,
 }
 
 /// The agent's own setting, or its default.

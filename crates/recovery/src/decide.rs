@@ -116,6 +116,8 @@ pub enum TranscriptFact {
     },
     /// Nothing was ever said, so there never was a file.
     Never,
+    /// The vault has another version, and nothing proves the order of the two: the user chooses.
+    Undecided,
     /// It cannot be told: nothing may be done on the strength of that.
     Unknown,
 }
@@ -184,6 +186,7 @@ impl Remembered {
                 "its transcript is gone; the vault does not have it"
             }
             TranscriptFact::Never => "nothing was ever said in it",
+            TranscriptFact::Undecided => TWO_VERSIONS,
             TranscriptFact::Unknown => "what is left of its transcript cannot be told",
         };
         let mut says = vec![
@@ -226,6 +229,10 @@ pub fn decide(remembered: &Remembered, wanted: &Wanted) -> Decision {
     decided
 }
 
+/// What is said of a conversation of which file and vault have different versions.
+const TWO_VERSIONS: &str =
+    "the file and the vault have two versions of it, and rekindle cannot tell which one to resume";
+
 /// What follows from the transcript alone.
 pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> Decision {
     let (act, why) = match transcript {
@@ -235,6 +242,7 @@ pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> De
             let why = "what is left of its transcript cannot be told: rekindle scan says why";
             return decision(Act::Refuse, why);
         }
+        TranscriptFact::Undecided => return decision(Act::Refuse, TWO_VERSIONS),
         TranscriptFact::Corrupted => (Act::RepairResume, "its transcript is damaged and can be mended"),
         TranscriptFact::Missing { in_vault: true } => {
             (Act::VaultResume, "its transcript is gone, and the vault has it")
@@ -414,6 +422,7 @@ mod tests {
         for fallback in [ResumeFallback::Repair, ResumeFallback::Fresh, ResumeFallback::Shell] {
             let chosen = Wanted { fallback, ..wanted() };
             check_where(chosen, |f| f.transcript = TranscriptFact::Unknown, Act::Refuse, "cannot be told");
+            check_where(chosen, |f| f.transcript = TranscriptFact::Undecided, Act::Refuse, "two versions");
         }
     }
 

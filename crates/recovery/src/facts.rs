@@ -9,7 +9,7 @@ use agents::SessionId;
 use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted, slug};
-use doctor::{Clinic, Survey, Target, TargetError};
+use doctor::{Clinic, Lost, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
 use settle::Settled;
@@ -86,7 +86,7 @@ impl<'a> Ground<'a> {
     ) -> Known {
         let session = &agent.session_id;
         let record = self.settled.records.get(session);
-        let (path, transcript) = self.transcript(session, record);
+        let (path, transcript, lost) = self.transcript(session, record);
         let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
         let recipe = self.recipe(session, record);
         let argv = recipe.as_ref().map(|recipe| recipe.argv(ladder(transcript, fallback).act));
@@ -122,6 +122,7 @@ impl<'a> Ground<'a> {
                 .flat_map(|argv| argv.notes)
                 .map(|note| in_words(&note))
                 .chain(self.still_running(session).iter().map(StillRunning::says))
+                .chain(lost.map(|lost| note_of(&lost, session)))
                 .collect(),
             quota_spent: record
                 .and_then(SessionRecord::config_dir)
@@ -166,7 +167,7 @@ impl<'a> Ground<'a> {
     /// The living agent that is in a conversation, beyond doubt.
     pub fn inside(&self, session: &SessionId) -> Option<LiveOwner> {
         let record = self.settled.records.get(session);
-        let (path, _) = self.transcript(session, record);
+        let (path, _, _) = self.transcript(session, record);
         self.live_owner(session, &self.owner(session, path.as_deref()))
     }
 
@@ -183,7 +184,7 @@ impl<'a> Ground<'a> {
         &self,
         session: &SessionId,
         record: Option<&SessionRecord>,
-    ) -> (Option<std::path::PathBuf>, TranscriptFact) {
+    ) -> (Option<std::path::PathBuf>, TranscriptFact, Option<Lost>) {
         transcript(self.clinic, self.survey.as_ref(), session, record)
     }
 
@@ -209,21 +210,26 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The transcript of a conversation, and what can be resumed of it. Nothing can be told where the vault cannot be asked.
+/// The transcript of a conversation, what can be resumed of it, and what of it only the vault has. Nothing can be told where
+/// the vault cannot be asked.
 pub(crate) fn transcript(
     clinic: &Clinic,
     survey: Option<&Survey>,
     session: &SessionId,
     record: Option<&SessionRecord>,
-) -> (Option<PathBuf>, TranscriptFact) {
+) -> (Option<PathBuf>, TranscriptFact, Option<Lost>) {
     let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match clinic.vault.find(session) {
         // Those in which something was said come first.
         Ok(found) if found.first().is_some_and(|first| first.talks()) => {
-            TranscriptFact::Missing { in_vault: true }
+            let lost = found.first().and_then(|first| {
+                let path = first.config.join(&first.transcript()?.name);
+                clinic.lost(&first.key, &path).ok().flatten()
+            });
+            (undecided(lost.as_ref()).unwrap_or(TranscriptFact::Missing { in_vault: true }), lost)
         }
-        Ok(found) if found.is_empty() => nothing,
-        Ok(_) => only_a_stub,
-        Err(_) => TranscriptFact::Unknown,
+        Ok(found) if found.is_empty() => (nothing, None),
+        Ok(_) => (only_a_stub, None),
+        Err(_) => (TranscriptFact::Unknown, None),
     };
     let missing = || {
         let gone = TranscriptFact::Missing { in_vault: false };
@@ -233,21 +239,39 @@ pub(crate) fn transcript(
     };
     let file = match clinic.target(session.as_str()) {
         Ok(Target::File(file)) => file,
-        Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => return (None, missing()),
-        Err(_) => return (None, TranscriptFact::Unknown),
+        Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => {
+            let (fact, lost) = missing();
+            return (None, fact, lost);
+        }
+        Err(_) => return (None, TranscriptFact::Unknown, None),
     };
     let scan = |survey| clinic.scan_file(&file, survey, &mut Buffer::default()).ok();
-    let fact = match survey.and_then(scan).map(|scan| scan.status) {
-        Some(Scanned::Healthy) => TranscriptFact::Healthy,
-        Some(Scanned::Corrupted) => TranscriptFact::Corrupted,
+    let scan = survey.and_then(scan);
+    let lost = scan.as_ref().and_then(|scan| scan.lost.clone());
+    let (fact, lost) = match scan.map(|scan| scan.status) {
+        Some(Scanned::Healthy) => (TranscriptFact::Healthy, lost),
+        Some(Scanned::Corrupted) => (undecided(lost.as_ref()).unwrap_or(TranscriptFact::Corrupted), lost),
         Some(Scanned::Missing) => missing(),
         Some(Scanned::Unrecoverable) => {
             vault_or(TranscriptFact::Unrecoverable, TranscriptFact::Unrecoverable)
         }
         // Whoever cannot read it, or cannot ask the vault, knows nothing of what is lost.
-        Some(Scanned::Unreadable) | None => TranscriptFact::Unknown,
+        Some(Scanned::Unreadable) | None => (TranscriptFact::Unknown, None),
     };
-    (Some(file.path.clone()), fact)
+    (Some(file.path.clone()), fact, lost)
+}
+
+/// Two versions of a conversation whose order nothing proves: its user chooses.
+fn undecided(lost: Option<&Lost>) -> Option<TranscriptFact> {
+    matches!(lost, Some(Lost::Choice { .. })).then_some(TranscriptFact::Undecided)
+}
+
+/// What its user should know of rows that only the vault has.
+fn note_of(lost: &Lost, session: &SessionId) -> String {
+    match lost {
+        Lost::Choice { .. } => lost.remedy(session),
+        _ => format!("rekindle first puts back {}", lost.loses()),
+    }
 }
 
 /// Until when the quota of each account is spent, by the newest status line of any agent of it.

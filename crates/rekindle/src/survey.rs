@@ -1,11 +1,12 @@
 //! A look at everything before something is shown: settled where that is possible, else as it is.
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agents::SessionId;
-use doctor::is_pane;
+use doctor::{Lost, is_pane};
 use jiff::Timestamp;
 use settle::alarm::AlarmKind;
 use settle::view::{AgentView, Sources, View};
@@ -97,6 +98,17 @@ impl Survey {
             (Some(only), None) => Some(only),
             _ => None,
         }
+    }
+
+    /// What of these agents' conversations only the vault still has. Nothing where the vault cannot be asked: `doctor` says
+    /// why.
+    pub(crate) fn lost(&self, context: &Context, agents: &[&AgentView]) -> Vec<(SessionId, Lost)> {
+        let file = |agent: &&AgentView| {
+            let record = self.record(agent)?;
+            Some((record.session_id.clone(), record.transcript_path.clone()?))
+        };
+        let files: Vec<(SessionId, PathBuf)> = agents.iter().filter_map(file).collect();
+        context.clinic.lost_among(&files).unwrap_or_default()
     }
 
     /// The record of an agent's conversation.

@@ -1,8 +1,8 @@
 //! The vault at a glance.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 
 use crate::event::Event;
@@ -71,16 +71,46 @@ impl Vault {
 
     /// Every file that lost something and has not got it back, from the cache alone: cheap enough for every scan.
     pub fn losses(&self) -> Result<Vec<Loss>, Error> {
+        self.losses_beside(std::iter::empty())
+    }
+
+    /// The same, with files that went, became others or became shorter since a sync saw them: these may have lost something.
+    pub fn losses_beside<'a>(
+        &self,
+        now: impl IntoIterator<Item = (&'a Path, Option<Stamp>)>,
+    ) -> Result<Vec<Loss>, Error> {
         let cache = seen::load(self)?;
-        let lost = cache.iter().filter_map(|(path, entry)| {
-            let seen = &entry.value;
-            let event = if seen.gone { Event::Deleted } else { seen.standing };
-            let key = Key::parse(&seen.key).filter(|_| event.is_loss())?;
-            let (session, generation) = (key.session(), seen.generation);
-            Some(Loss { key, session, path: path.to_path_buf(), event, generation })
-        });
-        let mut lost: Vec<Loss> = lost.collect();
+        let mut lost: Vec<Loss> = cache
+            .iter()
+            .filter_map(|(path, entry)| {
+                let event = if entry.value.gone { Event::Deleted } else { entry.value.standing };
+                loss(path, &entry.value, event)
+            })
+            .collect();
+        for (path, stamp) in now {
+            if let Some(entry) = cache.entry(path)
+                && !entry.value.gone
+                && !entry.value.standing.is_loss()
+                && let Some(event) = changed(&entry.stamp, stamp)
+            {
+                lost.extend(loss(path, &entry.value, event));
+            }
+        }
         lost.sort_by(|one, two| one.path.cmp(&two.path));
         Ok(lost)
     }
+}
+
+fn loss(path: &Path, seen: &seen::Seen, event: Event) -> Option<Loss> {
+    let key = Key::parse(&seen.key).filter(|_| event.is_loss())?;
+    let (session, generation) = (key.session(), seen.generation);
+    Some(Loss { key, session, path: path.to_path_buf(), event, generation })
+}
+
+fn changed(known: &Stamp, now: Option<Stamp>) -> Option<Event> {
+    let Some(now) = now else { return Some(Event::Deleted) };
+    if (known.dev, known.ino) != (now.dev, now.ino) {
+        return Some(Event::Overwritten);
+    }
+    (now.size < known.size).then_some(Event::Truncated)
 }

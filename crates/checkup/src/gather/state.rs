@@ -185,10 +185,9 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
 fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<Vec<String>, doctor::Error> {
     let clinic = Clinic::open(state.clone(), configs.to_vec())?;
     let mut told = Vec::new();
-    for loss in clinic.vault.losses()? {
+    for (loss, _) in clinic.losses()? {
         if let Some(session) = &loss.session
             && loss.event != vault::Event::Deleted
-            && clinic.loses(&loss.key, &loss.path, loss.event)?
             && !told.contains(&session.short().to_owned())
         {
             told.push(session.short().to_owned());

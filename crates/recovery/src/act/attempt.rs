@@ -108,7 +108,7 @@ impl Actor<'_> {
         let next = failed.step.session.as_ref().and_then(|session| {
             let survey = self.clinic.survey().ok();
             let record = self.records.get(session);
-            let (_, now) = facts::transcript(self.clinic, survey.as_ref(), session, record);
+            let (_, now, _) = facts::transcript(self.clinic, survey.as_ref(), session, record);
             rungs::next(&tried, fault, now, fallback, self.tries)
         });
         match next {

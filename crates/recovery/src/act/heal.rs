@@ -31,6 +31,10 @@ impl Actor<'_> {
         let outcomes = self.clinic.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
         match outcomes.into_iter().next() {
             Some(Ok(outcome)) => match outcome.status {
+                // What was lost came back under another id: this one is not what its user waits for.
+                RepairStatus::Repaired if outcome.resume_id != *session => {
+                    Err(outcome.reason.unwrap_or_else(|| "the vault has another version of it".to_owned()))
+                }
                 RepairStatus::Repaired | RepairStatus::AlreadyHealthy => Ok(()),
                 _ => Err(outcome.reason.unwrap_or_else(|| "its transcript cannot be mended".to_owned())),
             },

@@ -8,7 +8,7 @@ use transcript::{Buffer, Speaker, Transcript, Utterance};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, colour, paint, printable};
+use crate::output::{Out, colour, paint, printable, say};
 
 /// Read a conversation: who said what, when, with which tool
 #[derive(Debug, clap::Args)]
@@ -56,6 +56,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     transcript.conversation(visit).map_err(read)?;
     let done = to.finish()?;
+    // Where the vault cannot be asked the conversation is shown all the same.
+    let named = [(file.session.clone(), file.path.clone())];
+    for (session, lost) in context.clinic.lost_among(&named).unwrap_or_default() {
+        say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&session)));
+    }
     if silent { Err(super::silent(&file.path)) } else { Ok(done) }
 }
 

@@ -1,17 +1,23 @@
 //! The same for scripts.
 
+use agents::SessionId;
+use doctor::Lost;
 use serde_json::{Value, json};
 use settle::view::AgentView;
 use state::pause::Pause;
 
 use crate::survey::Survey;
 
-pub(super) fn status(survey: &Survey, shown: &[&AgentView]) -> Value {
+pub(super) fn status(survey: &Survey, shown: &[&AgentView], lost: &[(SessionId, Lost)]) -> Value {
+    let lost = lost.iter().map(|(session, lost)| {
+        json!({"sessionId": session.as_str(), "loses": lost.loses(), "remedy": lost.remedy(session)})
+    });
     json!({
         "paused": survey.pause.as_ref().map(pause_json),
         "stale": survey.stale,
         "agents": shown.iter().map(|agent| agent_json(agent)).collect::<Vec<_>>(),
         "alarms": survey.settled.alarms,
+        "losses": lost.collect::<Vec<_>>(),
         "troubles": survey.settled.troubles,
     })
 }

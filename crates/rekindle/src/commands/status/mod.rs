@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let shown = shown(context, &survey, args)?;
     let mut out = Out::new();
     if args.json {
-        out.json(json::status(&survey, &shown));
+        out.json(json::status(&survey, &shown, &survey.lost(context, &shown)));
     } else {
         out.line(&text(context, &survey, &shown, args));
     }
@@ -125,6 +125,20 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(String::new());
         let alarms = survey.settled.alarms.iter();
         lines.extend(alarms.map(|alarm| paint(&format!("! {}", alarm.text), "31", colour())));
+    }
+    let lost = survey.lost(context, shown);
+    if !lost.is_empty() {
+        lines.push(String::new());
+    }
+    for (session, lost) in &lost {
+        let lives = shown.iter().any(|agent| agent.is(session) && agent.is_live());
+        let remedy = if lives {
+            "rekindle puts it back before the next resume".to_owned()
+        } else {
+            lost.remedy(session)
+        };
+        let words = format!("! {}: a resume loses {}; {remedy}", session.short(), lost.loses());
+        lines.push(paint(&words, "31", colour()));
     }
     lines.join("\n")
 }

@@ -37,6 +37,11 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&table.text());
         out.line("");
     }
+    for (loss, lost) in context.clinic.losses()? {
+        if let (Some(session), Some(lost @ doctor::Lost::Choice { .. })) = (&loss.session, &lost) {
+            out.line(&format!("{}  {}", session.short(), lost.remedy(session)));
+        }
+    }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
     out.line(&format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored)));
     out.finish()

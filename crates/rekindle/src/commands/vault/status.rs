@@ -9,23 +9,18 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, age, bytes, count};
 
 pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let mut status = context.clinic.vault.status()?;
-    let mut losses = Vec::new();
-    for loss in std::mem::take(&mut status.losses) {
-        if context.clinic.loses(&loss.key, &loss.path, loss.event)? {
-            losses.push(loss);
-        }
-    }
-    status.losses = losses;
+    let status = context.clinic.vault.status()?;
+    let losses = context.clinic.losses()?;
     let mut out = Out::new();
     if json {
-        let losses: Vec<Value> = status
-            .losses
+        let losses: Vec<Value> = losses
             .iter()
-            .map(|loss| {
+            .map(|(loss, lost)| {
+                let remedy = lost.as_ref().zip(loss.session.as_ref()).map(|(lost, id)| lost.remedy(id));
                 json!({
                     "sessionId": loss.session.as_ref().map(|session| session.as_str()),
                     "path": loss.path.to_string_lossy(), "event": loss.event, "generation": loss.generation,
+                    "loses": lost.as_ref().map(doctor::Lost::loses), "remedy": remedy,
                 })
             })
             .collect();
@@ -53,9 +48,12 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
             status.gone, status.forgotten, status.trash
         ));
     }
-    for loss in &status.losses {
+    for (loss, lost) in &losses {
         let name = loss.session.as_ref().map_or("history", |session| session.short());
         out.line(&format!("{name}  {}: {}", event_word(loss.event), context.short_path(&loss.path)));
+        if let (Some(lost), Some(session)) = (lost, &loss.session) {
+            out.line(&format!("  a resume loses {}; {}", lost.loses(), lost.remedy(session)));
+        }
     }
     out.finish()
 }

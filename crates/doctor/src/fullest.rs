@@ -1,0 +1,345 @@
+//! The fullest copy of a conversation: what its file and the vault's generations hold together.
+//!
+//! An agent whose transcript is deleted or cut under it goes on in a new file, so the vault's older generation and the
+//! file are two parts of one conversation. They are joined where `transcript::succession` proves the order. Where it
+//! does not, both are kept and the user chooses.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use agents::claude::{Source, walk};
+use agents::{SessionId, Stamp};
+use state::record::{self, SessionRecord};
+use transcript::{Doubt, Succession, succession};
+use vault::{Conversation, Event, GenerationInfo, Key, MirroredFile};
+
+use crate::examine::is_main;
+use crate::{Clinic, Error};
+
+/// What of a conversation is not in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// The file is gone, empty or cut short; this generation of the vault has it all.
+    Copy {
+        /// The generation.
+        generation: u32,
+    },
+    /// These generations and the file are parts of one conversation.
+    Parts {
+        /// The generations, oldest first.
+        generations: Vec<u32>,
+        /// Prompts that a resume reaches again.
+        prompts: u64,
+    },
+    /// These generations hold what the file lacks, and the order is not proven.
+    Choice {
+        /// The generations, oldest first.
+        generations: Vec<u32>,
+        /// Why.
+        doubt: Doubt,
+    },
+}
+
+impl Lost {
+    /// What a resume of the file alone would lose.
+    pub fn loses(&self) -> String {
+        match self {
+            Lost::Copy { .. } => "what only the vault still has".to_owned(),
+            Lost::Parts { prompts: 0, .. } => "rows that only the vault still has".to_owned(),
+            Lost::Parts { prompts: 1, .. } => "the prompt that only the vault still has".to_owned(),
+            Lost::Parts { prompts, .. } => format!("{prompts} prompts that only the vault still has"),
+            Lost::Choice { .. } => "the other version, which only the vault still has".to_owned(),
+        }
+    }
+
+    /// What a repair does about it.
+    pub fn repair(&self, session: &SessionId) -> String {
+        match self {
+            Lost::Copy { .. } => "the vault's copy is put back".to_owned(),
+            Lost::Parts { generations, .. } => {
+                format!("the vault's {} put back, with the newer rows behind", versions(generations))
+            }
+            Lost::Choice { generations, doubt } => {
+                let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
+                format!(
+                    "yours to choose, because {}: `claude --resume {session}` goes on with the file, `rekindle vault \
+                     restore {id} --generation {newest}` brings the other version back under a new id, `rekindle repair \
+                     {id}` keeps both",
+                    doubt.words(),
+                )
+            }
+        }
+    }
+
+    /// The command that deals with it, in a sentence.
+    pub fn remedy(&self, session: &SessionId) -> String {
+        match self {
+            Lost::Choice { .. } => self.repair(session),
+            _ => format!("`rekindle repair {}` puts it back", session.short()),
+        }
+    }
+}
+
+fn versions(generations: &[u32]) -> String {
+    let numbers: Vec<String> = generations.iter().map(ToString::to_string).collect();
+    match numbers.as_slice() {
+        [only] => format!("version {only} is"),
+        _ => format!("versions {} are", numbers.join(" and ")),
+    }
+}
+
+/// A conversation, put together from the vault and its file.
+pub(crate) struct Fullest {
+    /// What is to be in the file; nothing where that is what it holds.
+    pub(crate) remade: Option<Remade>,
+    /// What is to be kept beside it, under another id.
+    pub(crate) beside: Vec<Beside>,
+    /// The file as it was read; nothing where there is none.
+    pub(crate) read: Option<Stamp>,
+    /// Whether some generation cannot be read.
+    unread: bool,
+}
+
+/// What a file is to hold.
+pub(crate) enum Remade {
+    /// A generation as it is.
+    Copy(GenerationInfo),
+    /// Several parts, joined.
+    Joined { bytes: Vec<u8>, generations: Vec<u32>, prompts: u64 },
+}
+
+#[derive(Clone)]
+pub(crate) struct Beside {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) generations: Vec<u32>,
+    pub(crate) doubt: Doubt,
+}
+
+impl Fullest {
+    /// Whether damage of the vault leaves no doubt that this is everything.
+    pub(crate) fn is_certain(&self, mirrored: &MirroredFile) -> bool {
+        let sure = |number: &u32| mirrored.generation(*number).is_some_and(|it| mirrored.is_certain(it));
+        let parts = match &self.remade {
+            Some(Remade::Copy(generation)) => vec![generation.number],
+            Some(Remade::Joined { generations, .. }) => generations.clone(),
+            None => Vec::new(),
+        };
+        let beside = self.beside.iter().flat_map(|beside| &beside.generations);
+        !self.unread && parts.iter().chain(beside).all(sure)
+    }
+
+    /// What is lost, where something is.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match &self.remade {
+            Some(Remade::Copy(generation)) => Some(Lost::Copy { generation: generation.number }),
+            Some(Remade::Joined { generations, prompts, .. }) => {
+                Some(Lost::Parts { generations: generations.clone(), prompts: *prompts })
+            }
+            None => self
+                .beside
+                .first()
+                .map(|beside| Lost::Choice { generations: beside.generations.clone(), doubt: beside.doubt }),
+        }
+    }
+}
+
+/// What the generations up to one of them come to.
+#[derive(Clone)]
+struct Sum {
+    bytes: Vec<u8>,
+    /// The generations it is made of; none for the file alone.
+    parts: Vec<u32>,
+    /// Whether it is exactly one of them.
+    pure: bool,
+    prompts: u64,
+    beside: Vec<Beside>,
+}
+
+/// One version of a file: a generation, or what is there now.
+struct Version {
+    number: Option<u32>,
+    event: Option<Event>,
+    bytes: Vec<u8>,
+}
+
+impl Clinic {
+    /// What of a conversation is not in its file; `None` where nothing is lost, or it is not in the vault.
+    ///
+    /// # Errors
+    /// The vault or the file cannot be read.
+    pub fn lost(&self, key: &Key, path: &Path) -> Result<Option<Lost>, Error> {
+        let Some((conversation, mirrored)) = self.mirrored(key, path)? else { return Ok(None) };
+        Ok(self.fullest(path, &conversation, &mirrored)?.lost())
+    }
+
+    /// What of these conversations is not in their files, whether a sync has seen that or not.
+    ///
+    /// # Errors
+    /// The vault or a file cannot be read.
+    pub fn lost_among(&self, files: &[(SessionId, PathBuf)]) -> Result<Vec<(SessionId, Lost)>, Error> {
+        let stamp = |path: &Path| std::fs::metadata(path).ok().map(|meta| Stamp::of(&meta));
+        let now = files.iter().map(|(_, path)| (path.as_path(), stamp(path)));
+        let mut found = Vec::new();
+        for loss in self.vault.losses_beside(now)? {
+            if let Some((session, path)) = files.iter().find(|(_, path)| *path == loss.path)
+                && let Some(lost) = self.lost(&loss.key, path)?
+            {
+                found.push((session.clone(), lost));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Every file that lost something which the vault has, whether a sync has seen that or not. What was lost is told of
+    /// transcripts.
+    ///
+    /// # Errors
+    /// The vault or a file cannot be read.
+    pub fn losses(&self) -> Result<Vec<(vault::Loss, Option<Lost>)>, Error> {
+        let sources: Vec<Source> = self.configs.iter().flat_map(|config| walk(config).sources).collect();
+        let now = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
+        let mut found = Vec::new();
+        for loss in self.vault.losses_beside(now)? {
+            let transcript = loss.session.is_some() && is_main(&loss.path);
+            let lost = if transcript { self.lost(&loss.key, &loss.path)? } else { None };
+            if lost.is_some() || self.loses(&loss.key, &loss.path, loss.event)? {
+                found.push((loss, lost));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Puts a conversation together from everything that is there of it.
+    pub(crate) fn fullest(
+        &self,
+        path: &Path,
+        conversation: &Conversation,
+        mirrored: &MirroredFile,
+    ) -> Result<Fullest, Error> {
+        let there = read_file(path)?;
+        let read = there.as_ref().map(|(_, stamp)| *stamp);
+        let now = there.as_ref().map(|(bytes, _)| blake3::hash(bytes));
+        let mut unread = mirrored.generations.iter().any(|generation| generation.damaged);
+        let mut versions = Vec::new();
+        for generation in
+            mirrored.generations.iter().filter(|generation| generation.talks && !generation.damaged)
+        {
+            let mut bytes = Vec::new();
+            match self.vault.read(&conversation.key, &mirrored.name, Some(generation.number), &mut bytes) {
+                Ok(_) => {
+                    let (number, event) = (Some(generation.number), Some(generation.event));
+                    versions.push(Version { number, event, bytes });
+                }
+                // The other generations still count, but they may not be everything.
+                Err(vault::Error::Gap { .. } | vault::Error::Frame { .. }) => unread = true,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match (there, versions.last_mut()) {
+            // The newest generation, or what has grown from it.
+            (Some((bytes, _)), Some(last)) if bytes.starts_with(&last.bytes) => {
+                (last.number, last.bytes) = (None, bytes);
+            }
+            (Some((bytes, _)), _) => versions.push(Version { number: None, event: None, bytes }),
+            (None, _) => {}
+        }
+        let session = conversation.session.as_ref();
+        let records = session.and_then(|session| self.record_of(session));
+        let in_memory =
+            |span: Range<i64>| records.as_ref().is_some_and(|record| lived_through(record, &span));
+        let name = session.map(SessionId::as_str);
+        let Some(sum) = add_up(versions, name, &in_memory).map_err(Error::read(path))? else {
+            return Ok(Fullest { remade: None, beside: Vec::new(), read, unread });
+        };
+        let remade = if sum.parts.is_empty() || now == Some(blake3::hash(&sum.bytes)) {
+            None
+        } else if let (true, [only]) = (sum.pure, sum.parts.as_slice()) {
+            mirrored.generation(*only).cloned().map(Remade::Copy)
+        } else {
+            Some(Remade::Joined { bytes: sum.bytes, generations: sum.parts, prompts: sum.prompts })
+        };
+        Ok(Fullest { remade, beside: sum.beside, read, unread })
+    }
+
+    fn record_of(&self, session: &SessionId) -> Option<SessionRecord> {
+        record::load(&self.state, None, session).ok().flatten().map(|held| held.record)
+    }
+}
+
+/// Adds one version after the other. The file as it is now has no number.
+fn add_up(
+    versions: Vec<Version>,
+    session: Option<&str>,
+    in_memory: &dyn Fn(Range<i64>) -> bool,
+) -> std::io::Result<Option<Sum>> {
+    let mut sums: Vec<Sum> = Vec::new();
+    let mut hashes: Vec<blake3::Hash> = Vec::new();
+    for version in versions {
+        let hash = blake3::hash(&version.bytes);
+        let own = |bytes: Vec<u8>, beside: Vec<Beside>| Sum {
+            bytes,
+            parts: version.number.into_iter().collect(),
+            pure: true,
+            prompts: 0,
+            beside,
+        };
+        let next = match sums.last() {
+            None => own(version.bytes, Vec::new()),
+            Some(_) if version.event == Some(Event::Repaired) => {
+                // rekindle wrote it, with nothing left to choose. The bytes of an older version mean an undo: what
+                // was lost then is lost again.
+                let last = hashes.len() - 1;
+                match hashes.iter().position(|known| *known == hash).filter(|at| *at != last) {
+                    Some(at) => sums[at].clone(),
+                    None => own(version.bytes, Vec::new()),
+                }
+            }
+            Some(before) => match succession(&before.bytes, &version.bytes, session, in_memory)? {
+                Succession::Complete => own(version.bytes, before.beside.clone()),
+                Succession::CutShort => before.clone(),
+                Succession::Continued(joined) => Sum {
+                    bytes: joined.bytes,
+                    parts: before.parts.iter().copied().chain(version.number).collect(),
+                    pure: false,
+                    prompts: joined.regained,
+                    beside: before.beside.clone(),
+                },
+                // A file that holds its largest version again was put back by hand.
+                Succession::Unproven(_) if version.event == Some(Event::Returned) => {
+                    own(version.bytes, Vec::new())
+                }
+                Succession::Unproven(doubt) => {
+                    let mut beside = before.beside.clone();
+                    beside.push(Beside {
+                        bytes: before.bytes.clone(),
+                        generations: before.parts.clone(),
+                        doubt,
+                    });
+                    own(version.bytes, beside)
+                }
+            },
+        };
+        sums.push(next);
+        hashes.push(hash);
+    }
+    Ok(sums.pop())
+}
+
+/// Whether one process of the agent lived through a span of time, in milliseconds since 1970.
+fn lived_through(record: &SessionRecord, span: &Range<i64>) -> bool {
+    let began: Vec<i64> = record.runs.iter().map(|run| run.launched_at.as_millisecond()).collect();
+    began.iter().any(|at| *at <= span.start) && !began.iter().any(|at| *at > span.start && *at <= span.end)
+}
+
+fn read_file(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, Error> {
+    let mut file = match state::files::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read(path)(error)),
+    };
+    let meta = file.metadata().map_err(Error::read(path))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(Error::read(path))?;
+    Ok(Some((bytes, Stamp::of(&meta))))
+}

@@ -1,0 +1,103 @@
+//! A transcript that is lost under a living agent: the agent goes on in a new file, and a resume must reach both.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::Lab;
+use lab::agent::VERSIONS;
+use lab::process::wait_until;
+use lab::wired::PATIENCE;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+fn words(lab: &Lab, command: &[&str]) -> String {
+    let done = lab.rekindle(command).unwrap();
+    assert!(done.success(), "{command:?}: {}", done.words());
+    done.stdout
+}
+
+fn told(lab: &Lab, command: &[&str]) -> Value {
+    serde_json::from_str(&words(lab, &[command, &["--json"]].concat())).unwrap()
+}
+
+/// Asks the next thing, and waits until its answer is in the transcript.
+fn turn(lab: &Lab, transcript: &Path, number: u8) {
+    lab.probe("work:0.0", &format!("ask-0{number} please")).unwrap();
+    let reply = format!("reply-0{number}");
+    let answered = || fs::read_to_string(transcript).is_ok_and(|rows| rows.contains(&reply));
+    assert!(wait_until(PATIENCE, answered), "{}", lab.screen("work:0.0"));
+}
+
+/// Three turns, the loss under the living agent, two more turns, `kill -9`, `recover`: the agent reaches all five.
+fn lost_under_the_agent(lose: impl Fn(&Lab, &Path)) {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude --permission-mode default 'ask-00 please'").unwrap();
+    let record = lab.idle_at("work:0.0", "reply-00").unwrap();
+    let session = record["sessionId"].as_str().unwrap();
+    let transcript = PathBuf::from(record["transcriptPath"].as_str().unwrap());
+    turn(&lab, &transcript, 1);
+    turn(&lab, &transcript, 2);
+    words(&lab, &["vault", "sync"]);
+    lose(&lab, &transcript);
+    turn(&lab, &transcript, 3);
+    turn(&lab, &transcript, 4);
+
+    // While the agent lives the loss is said, and nothing is touched.
+    let says = |live: bool| {
+        let scan = &told(&lab, &["scan", session])["sessions"][0];
+        assert_eq!((&scan["status"], &scan["live"]), (&json!("corrupted"), &json!(live)), "{scan}");
+        let findings = scan["findings"].as_array().unwrap();
+        let lost = findings.iter().find(|finding| finding["class"] == "A7");
+        let lost = lost.unwrap_or_else(|| panic!("{scan}"));
+        assert_eq!(lost["loses"], "3 prompts that only the vault still has", "{scan}");
+        let status = words(&lab, &["status"]);
+        assert!(status.contains("a resume loses 3 prompts that only the vault still has"), "{status}");
+        assert_eq!(losses(&lab, session).len(), 1);
+        status
+    };
+    let status = says(true);
+    assert!(status.contains("rekindle puts it back before the next resume"), "{status}");
+    let before = fs::read(&transcript).unwrap();
+    assert_eq!(lab.rekindle(&["repair", session]).unwrap().code(), Some(3));
+    // The agent itself may have ended its turn meanwhile.
+    assert!(fs::read(&transcript).unwrap().starts_with(&before));
+
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
+    let status = says(false);
+    assert!(status.contains(&format!("`rekindle repair {}` puts it back", &session[..8])), "{status}");
+    let back = told(&lab, &["recover", "work:0.0"]);
+    assert_eq!(back["panes"][0]["outcome"], "repaired_resumed", "{back}");
+    assert_eq!(back["panes"][0]["sessionId"], session, "{back}");
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    let places: Vec<Option<usize>> = (0..5).map(|number| sent.find(&format!("ask-0{number}"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {sent}");
+    assert!(losses(&lab, session).is_empty());
+}
+
+/// What `vault status` says was lost of a conversation.
+fn losses(lab: &Lab, session: &str) -> Vec<Value> {
+    let status = told(lab, &["vault", "status"]);
+    let losses = status["losses"].as_array().unwrap();
+    losses.iter().filter(|loss| loss["sessionId"] == session).cloned().collect()
+}
+
+#[test]
+fn a_deleted_transcript_comes_back_with_the_newer_turns_behind_it() {
+    lost_under_the_agent(|_, transcript| fs::remove_file(transcript).unwrap());
+}
+
+#[test]
+fn a_deleted_config_directory_ends_the_same_way() {
+    lost_under_the_agent(|lab, _| {
+        // The agent may write into it at the same moment.
+        let gone = || {
+            let _ = fs::remove_dir_all(lab.home.config());
+            !lab.home.config().exists()
+        };
+        assert!(wait_until(PATIENCE, gone));
+    });
+}
