@@ -44,7 +44,10 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     if ends("password passwd passphrase passwort passcode") {
         return Some(Class::Password);
     }
-    if one_of(head, "pw psk") || (one_of(head, "auth") && one_of(before, "redis valkey")) {
+    if one_of(head, "pw psk")
+        || (one_of(head, "auth") && one_of(before, "redis rediscli valkey"))
+        || (head.len() > 2 && head.ends_with(b"PW"))
+    {
         return Some(Class::Password);
     }
     if ends("pwd pass") {
@@ -147,6 +150,7 @@ mod tests {
             ("MYSQL_PWD", Class::Password),
             ("smtpPass", Class::Password),
             ("DB_PW", Class::Password),
+            ("DBPW", Class::Password),
             ("REDIS_AUTH", Class::Password),
             ("client-key-data", Class::Strong("key")),
             ("GITHUB_TOKEN", Class::Strong("token")),

@@ -28,7 +28,7 @@ const fn password(triggers: &'static [&'static str], pattern: &'static str) -> S
     command("password", Judge::Password, triggers, pattern)
 }
 
-pub(super) static SHAPES: [Shape; 38] = [
+pub(super) static SHAPES: [Shape; 45] = [
     password(
         &[
             "docker login",
@@ -45,6 +45,11 @@ pub(super) static SHAPES: [Shape; 38] = [
             "twine upload",
         ],
         option!(r"[a-z]+[ \t]+(?:auth[ \t]+)?(?:login|upload)", "-p"),
+    ),
+    // Options of the program itself stand before its command.
+    password(
+        &["docker -", "podman -"],
+        option!(r"(?:docker|podman)(?:[ \t]+--?[a-z-]+(?:[ =][^\s]+)?)+[ \t]+login", "-p"),
     ),
     within(
         "password",
@@ -68,6 +73,11 @@ pub(super) static SHAPES: [Shape; 38] = [
     password(&["ldappasswd"], option!("ldappasswd", "-s")),
     password(&["ldappasswd"], option!("ldappasswd", "-a")),
     password(&["sqlcmd", "bcp ", "osql ", "isql ", "tsql "], option!("[a-z]+", "-P")),
+    // A quoted password may hold blanks. Before the next one: of two that begin alike, the first that finds something counts.
+    password(
+        &["smbclient", "rpcclient", "smbget", "smbcacls", "winexe"],
+        concat!("[a-z]+", others!(), r#"(?:-U|--user)[ \t=]*(?:'[^'%\n]+%([^'\n]+)'|"[^"%\n]+%([^"\n]+)")"#),
+    ),
     password(
         &[
             "smbclient",
@@ -87,6 +97,11 @@ pub(super) static SHAPES: [Shape; 38] = [
             word!()
         ),
     ),
+    password(&["smbclient "], concat!(r#"smbclient[ \t]+["']?//[^\s"']+["']?[ \t]+"#, word!())),
+    password(
+        &["net use "],
+        r#"net use[ \t][^\n]{0,120}?\\\\[^\s]+[ \t]+([^\s/*"'`][^\s"'`]*)[ \t]+/(?i:user):"#,
+    ),
     password(&["net use "], r#"net use[ \t][^\n]{0,120}?/(?i:user):[^\s]+[ \t]+([^\s/"'`][^\s"'`]*)"#),
     password(&["net user "], r#"net user[ \t]+[^\s/]+[ \t]+([^\s/*"'`][^\s"'`]*)[ \t]+/[A-Za-z]"#),
     password(
@@ -99,7 +114,7 @@ pub(super) static SHAPES: [Shape; 38] = [
     ),
     password(
         &["echo ", "printf "],
-        r#"(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?\\{0,3}["']?[^\s:"'\\|]+:([^\s"'`\\|]+)(?:\\+n)?\\{0,3}["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:/usr/sbin/)?chpasswd"#,
+        r#"(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?\\{0,3}["']?(?:[^\s:"'\\|]+:\[redacted: password\](?:\\+n|[ \t]+))*[^\s:"'\\|]+:([^\s"'`\\|]+)[^\n"'|]{0,400}["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:/usr/sbin/)?chpasswd"#,
     ),
     password(&["chpasswd"], r#"chpasswd[^\n<]{0,40}<<<[ \t]*\\{0,3}["']?[^\s:"'\\]+:([^\s"'`\\]+)"#),
     password(
@@ -115,6 +130,9 @@ pub(super) static SHAPES: [Shape; 38] = [
         &["mongosh ", "mongo ", "mongodump ", "mongorestore ", "mongoexport ", "mongoimport ", "mongostat "],
         option!("mongo[a-z]*", "-p"),
     ),
+    password(&["mysqladmin ", "mariadb-admin "], option!("[a-z-]+", "password[ \t]")),
+    password(&["evil-winrm ", "crackmapexec ", "netexec ", "nxc "], option!("[a-z-]+", "-p")),
+    within("password", Judge::Password, &["jdbc:oracle:"], r#"jdbc:oracle:[a-z]+:[^\s/@:"']+/([^\s@"']+)@"#),
     password(&["cqlsh "], option!("cqlsh", "-p")),
     within(
         "password",
