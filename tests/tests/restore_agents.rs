@@ -312,3 +312,27 @@ fn what_cannot_be_resumed_begins_anew_or_says_why() {
     assert!(wait_until(PATIENCE, || agents(&lab) == 2), "{}", lab.screen("work:1.0"));
     assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
 }
+
+/// Killed between the end of the cleared conversation and the start of the fresh one, which is not heard here.
+#[test]
+fn an_agent_that_was_killed_right_after_clear_is_offered() {
+    let lab = Lab::new(VERSIONS[0]).unwrap();
+    lab.wire().unwrap();
+    let file = lab.home.config().join("settings.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    settings["hooks"]["SessionStart"][0]["matcher"] = json!("startup");
+    fs::write(&file, settings.to_string()).unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
+    let record = lab.idle_at("work:0.0", "ask-00").unwrap();
+    let session = record["sessionId"].as_str().unwrap();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    lab.type_line("work:0.0", "/clear").unwrap();
+    lab.settle_until(session, "cleared", |record| record["reason"] == "clear").unwrap();
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["reason"] == "cleared").unwrap();
+    lab.tmux(&["kill-server"]).unwrap();
+    let planned = planned_where(&lab, "");
+    assert_eq!((&planned["act"], &planned["sessionId"]), (&json!("offer"), &json!(session)), "{planned}");
+    assert!(planned["reason"].as_str().unwrap().contains("you had cleared it"), "{planned}");
+}

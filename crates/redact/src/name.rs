@@ -46,7 +46,7 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     }
     if one_of(head, "pw psk")
         || (one_of(head, "auth") && one_of(before, "redis rediscli valkey"))
-        || (head.len() > 2 && head.ends_with(b"PW"))
+        || (head.len() > 2 && head.ends_with(b"PW") && !name.iter().any(u8::is_ascii_lowercase))
     {
         return Some(Class::Password);
     }
@@ -182,6 +182,7 @@ mod tests {
             "author",
             "bypass",
             "pwsh",
+            "cscBPW",
             "SSH_AUTH_SOCK",
             "IFLA_LOCALBYPASS",
             "passed",
