@@ -222,6 +222,8 @@ fn help_of_recover() {
                            and do nothing
           --auto <ON|OFF>  Whether they may be brought back by themselves, where
                            recovery.auto_recover is on [possible values: on, off]
+          --owner-gone     Recover one session although rekindle cannot tell whether
+                           its agent still runs: you know that it is gone
           --json           Print one JSON object
       -h, --help           Print help
 

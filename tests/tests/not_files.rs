@@ -116,7 +116,7 @@ fn a_fifo_in_place_of_any_file_is_waited_for_by_no_command() {
         (config.join("history.jsonl"), &["scan"], Some("no regular file")),
         (
             transcript.with_file_name("22222222-aaaa-4aaa-8aaa-aaaaaaaaaaaa.jsonl"),
-            &["vault", "sync"],
+            &["scan"],
             Some("no regular file"),
         ),
         (transcript, &["vault", "sync"], None),

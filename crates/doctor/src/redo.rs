@@ -1,6 +1,5 @@
 //! Does again what was undone: the bytes that a repair or the vault had made, and what was said since behind them.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +59,7 @@ impl Clinic {
         let folders = std::fs::read_dir(self.vault.backups().join(session.as_str()));
         for entry in folders.into_iter().flatten().flatten() {
             let path = entry.path().join("transcript");
-            let Ok(file) = File::open(&path) else { continue };
+            let Ok(file) = state::files::open(&path) else { continue };
             let long_enough = file.metadata().is_ok_and(|meta| meta.len() >= made.size);
             if long_enough && backup::mark(&path, &file, made.size)?.blake3 == made.blake3 {
                 return Ok(Some(path));
@@ -78,7 +77,7 @@ impl Clinic {
         dry_run: bool,
     ) -> Result<Result<Redone, Refusal>, Error> {
         let path = &record.path;
-        let current = File::open(path).map_err(Error::read(path))?;
+        let current = state::files::open(path).map_err(Error::read(path))?;
         let meta = current.metadata().map_err(Error::read(path))?;
         if meta.len() < record.old.size
             || backup::mark(path, &current, record.old.size)?.blake3 != record.old.blake3
@@ -91,7 +90,7 @@ impl Clinic {
         if dry_run {
             return Ok(Ok(redone));
         }
-        let mut source = File::open(made).map_err(Error::read(made))?;
+        let mut source = state::files::open(made).map_err(Error::read(made))?;
         let mut since = current.try_clone().map_err(Error::read(path))?;
         since.seek(SeekFrom::Start(record.old.size)).map_err(Error::read(path))?;
         let file = durable::write_beside(path, Kept::of(&meta), |out| {
@@ -138,7 +137,7 @@ impl Clinic {
         self.note_change(session, path, &backup, true)?;
         durable::private_dir(path.parent().unwrap_or(path))?;
         let kept = Kept { mode: None, mtime: meta.modified().ok() };
-        let mut source = File::open(made).map_err(Error::read(made))?;
+        let mut source = state::files::open(made).map_err(Error::read(made))?;
         let file = durable::write_beside(path, kept, |out| std::io::copy(&mut source, out).map(|_| ()))?;
         self.place_new(session, path, file, &backup, now)?;
         self.note_ours(session, path)?;

@@ -95,7 +95,10 @@ impl OwnerFact {
                 let way = way.as_ref().map(|way| format!("; {way} goes there")).unwrap_or_default();
                 Some(format!("{whom} is in it: two agents would write one conversation{way}"))
             }
-            OwnerFact::Unknown { why } => Some(format!("it cannot be told whether an agent is in it: {why}")),
+            OwnerFact::Unknown { why } => Some(format!(
+                "it cannot be told whether an agent is in it: {why}. If that agent is gone, \
+                 `rekindle recover ID --owner-gone` brings it back"
+            )),
         }
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Ground<'a> {
         quota_spent_at: u32,
         now: Timestamp,
     ) -> Ground<'a> {
-        let owners = Owners::look(&clinic.configs);
+        let owners = clinic.owners();
         let survey = clinic.survey_beside(&owners).ok();
         let spent = spent(clinic, settled, quota_spent_at, now);
         Ground { clinic, settled, owners, view: OnceCell::new(), around, survey, now, home, spent }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::claude::chain::tty_name;
+use agents::claude::pid_domain::{PidDomain, Reach, Vantage};
 use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
 use agents::claude::{ConfigDir, launch_variables, process};
@@ -69,6 +70,8 @@ pub struct World {
     pub boot_id: Option<String>,
     /// This machine and pid namespace.
     pub pid_domain: Option<String>,
+    /// The pid namespace of every process; nothing where some cannot be seen.
+    pub namespaces: Option<BTreeSet<String>>,
     /// Every process; nothing where the table cannot be read.
     pub processes: Option<HashMap<u32, Proc>>,
     /// The agents' own registries.
@@ -110,6 +113,7 @@ impl World {
         let mut world = World {
             boot_id: read("/proc/sys/kernel/random/boot_id"),
             pid_domain: process::pid_domain(),
+            namespaces: table.vantage().namespaces.clone(),
             processes,
             registry,
             servers: Vec::new(),
@@ -134,17 +138,11 @@ impl World {
 
     /// Whether the process of a run lives.
     pub fn life(&self, run: &Run) -> Life {
-        if let (Some(theirs), Some(ours)) = (self.domain_of(run), &self.pid_domain)
-            && theirs != *ours
-        {
-            return Life::Unknown;
+        match self.vantage().reach(&run.domain()) {
+            Reach::Here => self.process(run.pid, run.proc_start),
+            Reach::Gone => Life::Dead,
+            Reach::Unknown { .. } => Life::Unknown,
         }
-        if let (Some(theirs), Some(ours)) = (&run.boot_id, &self.boot_id)
-            && theirs != ours
-        {
-            return Life::Dead;
-        }
-        self.process(run.pid, run.proc_start)
     }
 
     /// Whether this process lives.
@@ -156,8 +154,10 @@ impl World {
         }
     }
 
-    fn domain_of(&self, run: &Run) -> Option<String> {
-        Some(format!("linux:{}:{}", run.machine_id.as_ref()?, run.pid_namespace.as_ref()?))
+    /// From where all of this is seen.
+    fn vantage(&self) -> Vantage {
+        let own = self.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default();
+        Vantage { own: PidDomain { boot: self.boot_id.clone(), ..own }, namespaces: self.namespaces.clone() }
     }
 
     /// The process itself, if it still is the one that started then.

@@ -358,7 +358,7 @@ fn name_of(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Option<Operation> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = crate::files::read_own(path).ok()?;
     let mut operation: Operation = serde_json::from_slice(&bytes).ok()?;
     operation.others = serde_json::from_slice(&bytes).ok()?;
     // An id is put together with others and cut by bytes: a file that holds anything else is not one of ours.

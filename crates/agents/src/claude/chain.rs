@@ -50,7 +50,8 @@ const LONGEST_ARGUMENTS: usize = 16 * 1024;
 pub fn chain(arguments: Arguments) -> Vec<Link> {
     let mut links = Vec::new();
     let Some((_, mut above)) = read("self", Arguments::Skip) else { return links };
-    while above > 1 && links.len() < DEEPEST {
+    // The agent itself can be the first process of its container.
+    while above > 0 && links.len() < DEEPEST {
         let Some((link, next)) = read(&above.to_string(), arguments) else { break };
         links.push(link);
         above = next;

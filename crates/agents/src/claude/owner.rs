@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::pid_domain::{PidDomain, Reach};
 use super::process::{Process, Processes};
 use super::registry::{self, Registered};
 use super::{ConfigDir, slug};
@@ -45,6 +46,36 @@ pub struct Owners {
     processes: Processes,
     registered: Vec<Registered>,
     unreadable: Option<String>,
+    last_run: Option<RunLookup>,
+}
+
+/// Looks up the process that was last in a conversation, by rekindle's own record.
+pub type RunLookup = Box<dyn Fn(&SessionId) -> LastRun + Send + Sync>;
+
+/// The process that was last in a conversation, by its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastRun {
+    /// There is no record, or its agent has ended.
+    None,
+    /// An agent is in it, as far as the record knows.
+    Active {
+        /// Its process id.
+        pid: u32,
+        /// When it started, in the kernel's ticks since boot.
+        start: u64,
+        /// Where that id means something.
+        domain: PidDomain,
+    },
+    /// The user has said that this process is gone, although nothing shows it.
+    SaidGone {
+        /// Its process id.
+        pid: u32,
+    },
+    /// The record cannot be read.
+    Unreadable {
+        /// Why not.
+        why: String,
+    },
 }
 
 impl Owners {
@@ -59,7 +90,14 @@ impl Owners {
                 unreadable = Some(format!("{} cannot be read: {error}", path.display()));
             }
         }
-        Owners { processes: Processes::look(), registered, unreadable }
+        Owners { processes: Processes::look(), registered, unreadable, last_run: None }
+    }
+
+    /// The same, with what records know: agents before 2.1.100 have no registry, and the process table shows nothing of
+    /// another pid namespace.
+    #[must_use]
+    pub fn beside(self, last_run: RunLookup) -> Owners {
+        Owners { last_run: Some(last_run), ..self }
     }
 
     /// The processes that were looked at.
@@ -70,14 +108,32 @@ impl Owners {
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
         let mut unknown = self.unreadable.clone();
+        let last_run = self.last_run.as_ref().map_or(LastRun::None, |last_run| last_run(session));
         for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
             match entry.alive(&self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
                 Some(false) => {}
+                None if last_run == (LastRun::SaidGone { pid: entry.pid }) => {}
                 None => {
                     unknown = Some(format!("process {} belongs to another machine or container", entry.pid));
                 }
             }
+        }
+        match &last_run {
+            LastRun::None | LastRun::SaidGone { .. } => {}
+            LastRun::Active { pid, start, domain } => match self.processes.vantage().reach(domain) {
+                Reach::Gone => {}
+                Reach::Unknown { why } => unknown = Some(format!("process {pid} was in it, and {why}")),
+                Reach::Here => {
+                    let same = |process: &&Process| process.start_ticks == *start && process.is_agent();
+                    if let Some(process) = self.processes.get(*pid).filter(same) {
+                        let (pid, since_ms) = (process.pid, process.started_ms);
+                        let evidence = "its record names it";
+                        return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                    }
+                }
+            },
+            LastRun::Unreadable { why } => unknown = Some(why.clone()),
         }
         let holder = |process: &Process, evidence| {
             let (pid, since_ms) = (process.pid, process.started_ms);

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::pid_domain::Vantage;
+
 const PROC: &str = "/proc";
 
 /// Among the flags of a process: it is a part of the kernel, and has no arguments.
@@ -25,6 +27,8 @@ pub struct Processes {
     readable: bool,
     /// Every file that is open, with who has it by which descriptor; looked for when it is first asked for.
     open: OnceLock<HashMap<PathBuf, Vec<(usize, OsString)>>>,
+    /// From where the table is seen; looked for when it is first asked for.
+    vantage: OnceLock<Vantage>,
 }
 
 /// One process.
@@ -47,7 +51,12 @@ impl Processes {
     /// Lists the processes. Those that end meanwhile are left out; those of other users show little.
     pub fn look() -> Processes {
         let Ok(entries) = std::fs::read_dir(PROC) else {
-            return Processes { all: Vec::new(), readable: false, open: OnceLock::new() };
+            return Processes {
+                all: Vec::new(),
+                readable: false,
+                open: OnceLock::new(),
+                vantage: OnceLock::new(),
+            };
         };
         let boot = boot_time_ms();
         let own = std::process::id();
@@ -62,7 +71,12 @@ impl Processes {
         }
         // A table in which not even the first process shows is some other `/proc`.
         let readable = Path::new(PROC).join("self/stat").exists();
-        Processes { all, readable, open: OnceLock::new() }
+        Processes { all, readable, open: OnceLock::new(), vantage: OnceLock::new() }
+    }
+
+    /// From where the table is seen.
+    pub fn vantage(&self) -> &Vantage {
+        self.vantage.get_or_init(Vantage::look)
     }
 
     /// Whether the table could be read at all.
@@ -266,7 +280,8 @@ fn opened_for_writing(fdinfo: &Path) -> bool {
 
 /// Machine and pid namespace as the agent writes them: a pid means something only inside of both.
 pub fn pid_domain() -> Option<String> {
-    let machine = crate::files::read_to_string("/etc/machine-id").ok()?;
+    // Images of containers often have none, and the namespace matters all the same.
+    let machine = crate::files::read_to_string("/etc/machine-id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("linux:{}:{}", machine.trim(), namespace.display()))
 }

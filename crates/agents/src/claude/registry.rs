@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::ConfigDir;
 use super::owner::Holder;
-use super::process::{Processes, pid_domain};
+use super::pid_domain::{PidDomain, Reach};
+use super::process::Processes;
 
 /// One entry, as far as it is of use. Undocumented, so everything but the two ids is optional.
 #[derive(Debug, Clone, Deserialize)]
@@ -80,11 +81,10 @@ const ROUNDING_MS: i64 = 2_000;
 impl Registered {
     /// Whether the process that registered still runs; `None` where that cannot be told from here.
     pub fn alive(&self, processes: &Processes) -> Option<bool> {
-        if let Some(theirs) = &self.pid_domain
-            && let Some(ours) = pid_domain()
-            && *theirs != ours
-        {
-            return None;
+        match processes.vantage().reach(&self.domain()) {
+            Reach::Here => {}
+            Reach::Gone => return Some(false),
+            Reach::Unknown { .. } => return None,
         }
         if !processes.readable() {
             return None;
@@ -96,6 +96,11 @@ impl Registered {
             (None, Some(registered), Some(started)) => Some(started <= registered + ROUNDING_MS),
             _ => Some(true),
         }
+    }
+
+    /// Where its process id means something. The agent does not write down the boot.
+    pub fn domain(&self) -> PidDomain {
+        self.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default()
     }
 
     /// The process behind the entry.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use agents::SessionId;
 use agents::claude::launch::start_environment;
-use agents::claude::{CHILD_VARIABLES, Owners, newest_row_ms};
+use agents::claude::{CHILD_VARIABLES, newest_row_ms};
 use jiff::Timestamp;
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
@@ -176,7 +176,7 @@ impl Actor<'_> {
             return None;
         }
         let path = record.and_then(|record| record.transcript_path.as_deref());
-        let owner = Owners::look(&self.clinic.configs).of(session, path.unwrap_or(Path::new("/nonexistent")));
+        let owner = self.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent")));
         OwnerFact::of(owner, None, None).objection()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use agents::claude::{Owner, Owners};
+use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
 use settle::view::{Sources, View};
@@ -50,7 +50,7 @@ impl Found {
     pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionId) -> Found {
         let path = record.and_then(|record| record.transcript_path.as_deref());
         let path = path.unwrap_or(Path::new("/nonexistent"));
-        let owner = Owners::look(&context.clinic.configs).of(session, path);
+        let owner = context.clinic.owners().of(session, path);
         if owner == Owner::Nobody {
             return Found::Nobody;
         }

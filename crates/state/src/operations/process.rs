@@ -55,7 +55,7 @@ impl Process {
 
 /// When a process started; nothing where it is gone, or dead and not yet waited for.
 fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = crate::files::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold any character.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
@@ -64,7 +64,7 @@ fn start_of(pid: u32) -> Option<u64> {
 }
 
 fn boot() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let id = crate::files::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())
 }
 

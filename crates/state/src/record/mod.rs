@@ -4,9 +4,11 @@
 //! read and never written.
 
 mod file;
+mod last_run;
 mod run;
 
 pub use file::{Held, RecordError, ids, load, store};
+pub use last_run::{SAID_GONE, last_run};
 pub use run::{HostPlace, Run, TmuxPlace};
 
 use std::path::{Path, PathBuf};

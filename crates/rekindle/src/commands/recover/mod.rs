@@ -3,6 +3,7 @@
 mod act;
 mod automatic;
 mod list;
+mod owner_gone;
 
 pub(crate) use act::bring_all_back;
 pub(crate) use automatic::by_itself;
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Whether they may be brought back by themselves, where recovery.auto_recover is on
     #[arg(long, value_name = "ON|OFF", requires = "targets", conflicts_with_all = ["dry_run", "preview"])]
     auto: Option<Switch>,
+    /// Recover one session although rekindle cannot tell whether its agent still runs: you know that it is gone
+    #[arg(long, requires = "targets", conflicts_with_all = ["dry_run", "preview", "auto"])]
+    owner_gone: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -66,7 +70,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let acts = !args.dry_run && (args.all || !named.is_empty());
     if acts {
         let _alone = restoring::alone(context)?;
-        let settled = restoring::settled(context)?;
+        let mut settled = restoring::settled(context)?;
+        if args.owner_gone {
+            settled = owner_gone::overrule(context, settled, &named)?;
+        }
         let wanted = if args.all { all(context, &settled) } else { named };
         return act::recover(context, &settled, &wanted, args.json);
     }
