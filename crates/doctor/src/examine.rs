@@ -61,6 +61,7 @@ pub struct ScanAll {
 /// What is known of all conversations at one moment, to scan several of them.
 pub struct Survey {
     live: HashSet<String>,
+    seen: vault::LastSeen,
     losses: Vec<vault::Loss>,
 }
 
@@ -197,7 +198,9 @@ impl Clinic {
     /// # Errors
     /// The vault cannot be asked.
     pub fn survey_beside(&self, owners: &Owners) -> Result<Survey, Error> {
-        Ok(Survey { live: owners.live_sessions(), losses: self.vault.losses()? })
+        let seen = self.vault.last_seen()?;
+        let losses = seen.losses();
+        Ok(Survey { live: owners.live_sessions(), seen, losses })
     }
 
     /// Scans one of several conversations anew.
@@ -213,11 +216,8 @@ impl Clinic {
         let live = survey.live.contains(file.session.as_str());
         let mut scan = scan_file(&file.path, buffer);
         let stamp = std::fs::metadata(&file.path).ok().map(|meta| Stamp::of(&meta));
-        let mut losses = survey.losses.clone();
-        if !losses.iter().any(|loss| loss.path == file.path) {
-            let all = self.vault.losses_beside([(file.path.as_path(), stamp)])?;
-            losses.extend(all.into_iter().filter(|loss| loss.path == file.path));
-        }
+        let own = survey.losses.iter().filter(|loss| loss.session.as_ref() == Some(&file.session)).cloned();
+        let losses: Vec<vault::Loss> = own.chain(survey.seen.changed(&file.path, stamp)).collect();
         Places::default().add(&file.path, &mut scan);
         let mut sessions = vec![assemble(file.session.clone(), file.path.clone(), live, scan)];
         self.add_losses(&mut sessions, Some(&file.session), &losses)?;

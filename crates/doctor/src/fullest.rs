@@ -343,3 +343,74 @@ fn read_file(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, Error> {
     file.read_to_end(&mut bytes).map_err(Error::read(path))?;
     Ok(Some((bytes, Stamp::of(&meta))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    #[test]
+    fn an_agent_lived_through_a_loss_if_no_other_began_in_it() {
+        let check = |began: &[i64], expect: bool| {
+            let at = |second: i64| Timestamp::from_second(second).unwrap();
+            let mut record = SessionRecord::new(SessionId::new("s").unwrap(), at(0));
+            let run = |second: &i64| {
+                let run = json!({"launchedAt": at(*second).to_string(), "pid": 1, "procStart": 1});
+                serde_json::from_value(run).unwrap()
+            };
+            record.runs = began.iter().map(run).collect();
+            assert_eq!(lived_through(&record, &(20_000..30_000)), expect, "{began:?}");
+        };
+        check(&[10], true);
+        check(&[10, 40], true);
+        check(&[10, 25], false);
+        check(&[25], false);
+        check(&[], false);
+    }
+
+    fn version(number: u32, event: Event, turns: &[usize]) -> Version {
+        let row = |turn: &usize| {
+            let uuid = |turn: usize| format!("{turn:08}-1111-4222-8333-{turn:012}");
+            let parent = turn.checked_sub(1).map(uuid);
+            let kind = if turn.is_multiple_of(2) { "user" } else { "assistant" };
+            let message = json!({"role": kind, "id": format!("m{turn}"), "content": [{"type": "text", "text": format!("{turn}")}]});
+            let row = json!({"parentUuid": parent, "isSidechain": false, "type": kind, "message": message,
+                "uuid": uuid(*turn), "timestamp": format!("2026-01-01T00:{turn:02}:00.000Z")});
+            format!("{row}\n")
+        };
+        let bytes = turns.iter().map(row).collect::<String>().into_bytes();
+        Version { number: Some(number), event: Some(event), bytes }
+    }
+
+    fn check(versions: Vec<Version>, parts: &[u32], beside: usize) {
+        let sum = add_up(versions, None, &|_| false).unwrap().unwrap();
+        assert_eq!((sum.parts.as_slice(), sum.beside.len()), (parts, beside));
+    }
+
+    #[test]
+    fn versions_add_up() {
+        use Event::{New, Overwritten, Repaired, Returned, Truncated};
+        let new = || version(1, New, &[0, 1, 2, 3]);
+        let newer = || version(2, Overwritten, &[4, 5]);
+        let all = || version(3, Repaired, &[0, 1, 2, 3, 4, 5]);
+        check(vec![new(), newer()], &[1, 2], 0);
+        check(vec![new(), version(2, Truncated, &[0, 1])], &[1], 0);
+        check(vec![new(), newer(), all()], &[3], 0);
+        // An undo brings the loss back; what was joined again has none.
+        check(vec![new(), newer(), all(), version(4, Repaired, &[4, 5])], &[1, 2], 0);
+        check(vec![new(), newer(), all(), version(4, Repaired, &[4, 5]), all()], &[3], 0);
+        // Another conversation is a choice until rekindle has kept both, or somebody has put the file back.
+        let other = || version(2, Overwritten, &[20, 21]);
+        let stranger = || {
+            let mut other = other();
+            other.bytes =
+                String::from_utf8(other.bytes).unwrap().replace("00000019", "00000099").into_bytes();
+            other
+        };
+        check(vec![new(), stranger()], &[2], 1);
+        let kept = || Version { number: Some(3), event: Some(Repaired), ..stranger() };
+        check(vec![new(), stranger(), kept()], &[3], 0);
+        check(vec![new(), stranger(), version(3, Returned, &[0, 1, 2, 3])], &[3], 0);
+    }
+}

@@ -47,7 +47,7 @@ pub use manifest::FileKind;
 pub use only_here::OnlyHere;
 pub use prune::{Policy, PruneReport};
 pub use put_back::{Relation, compare_uuid_sets, put_back_mtime};
-pub use status::{Loss, VaultStatus};
+pub use status::{LastSeen, Loss, VaultStatus};
 pub use store::Origination;
 pub use sync::{Progress, SyncOptions, SyncReport};
 pub use vault::Vault;

@@ -71,7 +71,7 @@ impl Vault {
 
     /// Every file that lost something and has not got it back, from the cache alone: cheap enough for every scan.
     pub fn losses(&self) -> Result<Vec<Loss>, Error> {
-        self.losses_beside(std::iter::empty())
+        Ok(self.last_seen()?.losses())
     }
 
     /// The same, with files that went, became others or became shorter since a sync saw them: these may have lost something.
@@ -79,25 +79,41 @@ impl Vault {
         &self,
         now: impl IntoIterator<Item = (&'a Path, Option<Stamp>)>,
     ) -> Result<Vec<Loss>, Error> {
-        let cache = seen::load(self)?;
-        let mut lost: Vec<Loss> = cache
-            .iter()
-            .filter_map(|(path, entry)| {
-                let event = if entry.value.gone { Event::Deleted } else { entry.value.standing };
-                loss(path, &entry.value, event)
-            })
-            .collect();
-        for (path, stamp) in now {
-            if let Some(entry) = cache.entry(path)
-                && !entry.value.gone
-                && !entry.value.standing.is_loss()
-                && let Some(event) = changed(&entry.stamp, stamp)
-            {
-                lost.extend(loss(path, &entry.value, event));
-            }
-        }
+        let seen = self.last_seen()?;
+        let mut lost = seen.losses();
+        lost.extend(now.into_iter().filter_map(|(path, stamp)| seen.changed(path, stamp)));
         lost.sort_by(|one, two| one.path.cmp(&two.path));
         Ok(lost)
+    }
+
+    /// What the last sync saw of every file.
+    pub fn last_seen(&self) -> Result<LastSeen, Error> {
+        Ok(LastSeen(seen::load(self)?))
+    }
+}
+
+/// What the last sync saw of every file, to ask about many.
+pub struct LastSeen(seen::Cache);
+
+impl LastSeen {
+    /// Every file that had lost something.
+    pub fn losses(&self) -> Vec<Loss> {
+        let lost = self.0.iter().filter_map(|(path, entry)| {
+            let event = if entry.value.gone { Event::Deleted } else { entry.value.standing };
+            loss(path, &entry.value, event)
+        });
+        let mut lost: Vec<Loss> = lost.collect();
+        lost.sort_by(|one, two| one.path.cmp(&two.path));
+        lost
+    }
+
+    /// A file that had lost nothing, and that may have since: it went, is another one, or is shorter.
+    pub fn changed(&self, path: &Path, now: Option<Stamp>) -> Option<Loss> {
+        let entry = self.0.entry(path)?;
+        if entry.value.gone || entry.value.standing.is_loss() {
+            return None;
+        }
+        loss(path, &entry.value, changed(&entry.stamp, now)?)
     }
 }
 
