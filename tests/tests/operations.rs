@@ -217,6 +217,41 @@ fn what_the_vault_put_back_is_taken_away_and_put_back_again() {
     assert_eq!(fs::read(&path).unwrap(), b"{}\n");
 }
 
+/// What was said in a conversation that had been put back is never taken away with it.
+#[test]
+fn a_conversation_that_went_on_after_it_was_put_back_stays() {
+    let home = Home::new().unwrap();
+    let path = home.put_talk(&session(0), 4).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    fs::remove_file(&path).unwrap();
+    assert!(home.rekindle(&["vault", "restore", &session(0)]).unwrap().success());
+    let talked = talk::talk(&session(0), &home.project(), 5).bytes();
+    fs::write(&path, &talked).unwrap();
+    let refused = home.rekindle(&["undo"]).unwrap();
+    assert_eq!((refused.code(), refused.stdout.as_str()), (Some(3), ""), "{}", refused.words());
+    assert!(refused.stderr.contains("the transcript stays"), "{}", refused.words());
+    assert_eq!(fs::read(&path).unwrap(), talked);
+}
+
+/// What cannot be undone is listed, with the reason.
+#[test]
+fn what_cannot_be_undone_says_why() {
+    let (home, _) = damaged(1);
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    assert!(home.rekindle(&["repair", &session(0), "--as-copy"]).unwrap().success());
+    assert!(home.rekindle(&["vault", "forget", &session(0), "--yes"]).unwrap().success());
+    let listed = operations(&home);
+    let commands: Vec<&Value> = listed.iter().map(|one| &one["command"]).collect();
+    assert_eq!(commands, ["vault forget", "repair --as-copy"]);
+    for one in &listed {
+        assert!(one["undoable"] == false && one["why"].is_string(), "{one}");
+        let refused = home.rekindle(&["undo", one["shortId"].as_str().unwrap()]).unwrap();
+        assert_eq!((refused.code(), refused.stdout.as_str()), (Some(3), ""), "{}", refused.words());
+        assert!(refused.stderr.contains(one["why"].as_str().unwrap()), "{}", refused.words());
+    }
+    assert_eq!(home.rekindle(&["undo"]).unwrap().code(), Some(3));
+}
+
 #[test]
 fn what_changes_nothing_is_no_operation() {
     let home = Home::new().unwrap();

@@ -1,4 +1,5 @@
 //! A restore that was undone is one that can be done again: nothing of it counts as closed by its user.
+#![cfg(target_os = "linux")] // ptrace
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
@@ -6,6 +7,7 @@ use std::collections::BTreeSet;
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::process::{Finished, run, wait_until};
+use lab::trace::kill_at_change;
 use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
@@ -112,6 +114,39 @@ fn after_restore_and_undo_a_restore_brings_back_the_same_panes() {
     assert_eq!(states, ["done", "undone"], "{listed}");
     told(&lab, &["undo", "--json"]);
     assert_eq!(places(&lab).len(), 1);
+}
+
+/// Wherever the undo of a restore is killed, the next undo completes it, and the next restore brings everything back.
+#[test]
+fn a_killed_undo_of_a_restore_is_completed() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    tmux(&lab, &["new-session", "-d", "-s", "work", "-x", "120", "-y", "40", SHELL]);
+    tmux(&lab, &["split-window", "-d", "-h", "-t", "=work:0.0", SHELL]);
+    tmux(&lab, &["new-session", "-d", "-s", "other", "-x", "120", "-y", "40", SHELL]);
+    at_rest(&lab);
+    told(&lab, &["save", "--json"]);
+    kill_server(&lab);
+    tmux(&lab, &["new-session", "-d", "-s", "fresh", "-x", "120", "-y", "40", SHELL]);
+    at_rest(&lab);
+    let mut nth = 1;
+    loop {
+        let done = told(&lab, &["restore", "--yes", "--json"]);
+        assert_eq!(done["panes"].as_array().unwrap().len(), 3, "before change {nth}: {done}");
+        at_rest(&lab);
+        let mut command = lab.home.rekindle_command(&["undo"]);
+        command.env_clear().envs(lab.env());
+        let over = kill_at_change(&mut command, nth).unwrap().done.status.is_some();
+        let newest = &told(&lab, &["history", "-n", "1", "--json"])["operations"][0];
+        if newest["state"] != "undone" {
+            let undone = told(&lab, &["undo", "--json"]);
+            assert_eq!(undone["operation"]["id"], newest["id"], "killed at change {nth}: {undone}");
+        }
+        assert_eq!(places(&lab), BTreeSet::from(["fresh:0.0".to_owned()]), "killed at change {nth}");
+        if over {
+            return;
+        }
+        nth += 9;
+    }
 }
 
 /// Two agents and a shell come back beside what the user has begun again, are undone after a yes, and come back again,

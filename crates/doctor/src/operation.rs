@@ -49,6 +49,8 @@ pub struct Change {
     pub state: RepairState,
     /// Whether the transcript came from the vault.
     pub put_back: bool,
+    /// Whether no transcript was there before.
+    pub absent: bool,
 }
 
 impl Current {
@@ -175,6 +177,7 @@ impl Clinic {
             at: record.at,
             state: record.state,
             put_back: record.absent || record.classes.is_empty(),
+            absent: record.absent,
         })
     }
 

@@ -8,6 +8,7 @@ use agents::claude::{ConfigDir, TranscriptFile};
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
+use state::operations::{Effect, EffectKind};
 use transcript::{Buffer, Transcript};
 use vault::{
     Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation, Wanted,
@@ -283,6 +284,9 @@ impl Clinic {
             let mode = std::fs::metadata(path).ok().and_then(|meta| Kept::of(&meta).mode);
             let kept = Kept { mode, mtime: Some(mtime) };
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
+            let mut effect = Effect::new(EffectKind::Copy).of(&copied.session);
+            effect.path = Some(copied.path.clone());
+            self.note_effect(effect)?;
             // What is there may stay: asked again, nothing is lost any more.
             self.acknowledge(&session, path)?;
             self.tell("put_back", |entry| {

@@ -9,6 +9,7 @@ use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
 use state::config::Config;
+use state::operations::Effect;
 use state::refuge::Refuge;
 use state::seal::Key;
 use state::snapshots::Shelf;
@@ -72,6 +73,12 @@ impl Context {
     /// Begins an operation: what this command changes from now on can be undone together.
     pub(crate) fn begin_operation(&self, command: &str) -> OpenOperation<'_> {
         self.clinic.begin_operation(command, self.config.vault.keep_backups)
+    }
+
+    /// Writes down what cannot be undone, as an operation of its own.
+    pub(crate) fn note_operation(&self, command: &str, effect: Effect) -> Result<(), Failure> {
+        let _operation = self.begin_operation(command);
+        Ok(self.clinic.note_effect(effect)?)
     }
 
     /// What turns events into records.

@@ -1,6 +1,7 @@
 use agents::claude::TranscriptFile;
 use doctor::{CopyOptions, RepairOptions, RepairOutcome, RepairStatus, Target};
 use serde_json::{Value, json};
+use state::operations::{Effect, EffectKind};
 use transcript::Change;
 
 use crate::context::Context;
@@ -207,6 +208,12 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
             Ok(copied) => copied,
             Err(refusal) => return Err(Failure::new(Exit::Failed, refusal.to_string())),
         };
+        if !args.dry_run {
+            let mut effect = Effect::new(EffectKind::Copy).of(&copied.session);
+            effect.path = Some(copied.path.clone());
+            let command = if args.last.is_some() { "repair --last" } else { "repair --as-copy" };
+            context.note_operation(command, effect)?;
+        }
         if args.json {
             out.json(json!({
                 "resume_id": copied.session.as_str(),

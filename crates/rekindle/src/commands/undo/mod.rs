@@ -5,6 +5,8 @@ mod tell;
 
 pub(crate) use restore::source_of;
 
+use std::path::Path;
+
 use agents::SessionId;
 use doctor::Target;
 use jiff::Timestamp;
@@ -14,7 +16,7 @@ use state::operations::{self, Effect, EffectKind, EffectState, Operation, Operat
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::say;
+use crate::output::{bytes, say};
 
 /// Undo what the last command changed; what was said since stays
 #[derive(Debug, clap::Args)]
@@ -59,6 +61,8 @@ struct Reported {
     /// Bytes that were said since the change, and stay.
     kept_since: Option<u64>,
     changed_at: Option<Timestamp>,
+    /// Whether it was refused because of what was said since.
+    said_since: bool,
     /// Of a restore: whether it was killed before its end, and its panes.
     interrupted: bool,
     panes: Vec<UndoStep>,
@@ -68,6 +72,8 @@ struct Reported {
 enum Status {
     Undone,
     AlreadyUndone,
+    /// What is in it goes on, as an agent that has worked since a restore does.
+    Kept,
     Refused,
     Failed,
     NotUndoable,
@@ -81,6 +87,7 @@ impl Reported {
             reason: None,
             kept_since: None,
             changed_at: None,
+            said_since: false,
             interrupted: false,
             panes: Vec::new(),
         }
@@ -303,11 +310,16 @@ fn undo(
     }
     let transcripts = effects.iter().rev().map(|at| &operation.effects[*at]);
     let transcripts: Vec<&Effect> = transcripts.filter(|effect| effect.kind != EffectKind::Restore).collect();
+    let of_a_restore = operation.effects.iter().any(|effect| effect.kind == EffectKind::Restore);
     reports.extend(each(&transcripts, |effect| {
         if effect.session_id.as_ref().is_some_and(|session| kept.contains(session)) {
-            return Reported::because(effect, Status::Refused, "its agent was kept, and goes on with it");
+            return Reported::because(effect, Status::Kept, "its agent was kept, and goes on with it");
         }
-        transcript(context, effect, dry_run)
+        let mut report = transcript(context, effect, dry_run);
+        if report.status == Status::Refused && of_a_restore && report.said_since {
+            report.status = Status::Kept;
+        }
+        report
     }));
     for effect in &operation.effects {
         if history.standing(effect) == Standing::Lasting && effects.len() > 1 {
@@ -318,11 +330,23 @@ fn undo(
     Ok(reports)
 }
 
+/// How much was said in a conversation since it was put back where none was. The undo would take the file away, and what
+/// was said since must stay.
+fn said_since_put_back(context: &Context, backup: &Path) -> Option<u64> {
+    context.clinic.change(backup).filter(|change| change.absent)?;
+    let undone = context.clinic.undo_change(backup, true).ok()??.ok()?;
+    Some(undone.kept_since).filter(|since| *since > 0)
+}
+
 /// Undoes the change of one transcript.
 fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
     let Some(backup) = &effect.backup else {
         return Reported::because(effect, Status::Failed, "it has no backup");
     };
+    if let Some(since) = said_since_put_back(context, backup) {
+        let why = format!("{} were added since it was put back: the transcript stays", bytes(since));
+        return Reported { said_since: true, ..Reported::because(effect, Status::Refused, why) };
+    }
     match context.clinic.undo_change(backup, dry_run) {
         Err(error) => {
             let why = Failure::from(error).message().to_owned();
@@ -362,7 +386,7 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
     operations::change(&context.clinic.state, &operation.id, |mut operation| {
         for effect in &mut operation.effects {
             effect.state = match status(effect) {
-                Some(Status::Undone | Status::AlreadyUndone) => EffectState::Undone,
+                Some(Status::Undone | Status::AlreadyUndone | Status::Kept) => EffectState::Undone,
                 Some(Status::Refused | Status::Failed) => EffectState::Done,
                 Some(Status::NotUndoable) | None => continue,
             };

@@ -67,7 +67,7 @@ pub(super) fn tell(
     }
     let (id, command) = (history.short(operation), &operation.command);
     if reports.len() > 1 {
-        let done = reports.len() - stopped - is(Status::NotUndoable);
+        let done = is(Status::Undone) + is(Status::AlreadyUndone);
         let word = if args.dry_run { "would be undone" } else { "undone" };
         let all = count(reports.len() as u64, "change", "changes");
         out.line(&format!("\n{done} of {all} of {id} ({command}) {word}"));
@@ -95,7 +95,7 @@ fn transcript(report: &Reported, dry_run: bool) -> String {
             format!("{session}  {kind}{when} {word}{since}")
         }
         Status::AlreadyUndone => format!("{session}  {kind} was undone before"),
-        Status::Refused => format!("{session}  {kind} not undone: {reason}"),
+        Status::Kept | Status::Refused => format!("{session}  {kind} not undone: {reason}"),
         Status::Failed => format!("{session}  {kind} failed to be undone: {reason}"),
         Status::NotUndoable => format!("{session}  {kind} cannot be undone: {reason}"),
     }
@@ -122,6 +122,7 @@ fn effect_json(context: &Context, report: &Reported) -> Value {
     let status = match report.status {
         Status::Undone => "undone",
         Status::AlreadyUndone => "already_undone",
+        Status::Kept => "kept",
         Status::Refused => "refused",
         Status::Failed => "failed",
         Status::NotUndoable => "not_undoable",

@@ -7,6 +7,7 @@ use agents::SessionId;
 use agents::claude::{MANAGED_SETTINGS, managed_retention};
 use jiff::Timestamp;
 use serde_json::json;
+use state::operations::{Effect, EffectKind};
 use vault::Policy;
 
 use crate::context::Context;
@@ -37,6 +38,11 @@ pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit
     } else {
         vault.prune(&policy(context), now)?
     };
+    if !dry_run && !report.is_empty() {
+        let mut effect = Effect::new(EffectKind::Prune);
+        effect.count = Some((report.trashed.len() + report.backups + report.erased) as u64);
+        context.note_operation("vault prune", effect)?;
+    }
     let mut out = Out::new();
     if json {
         out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "dryRun": dry_run }));
@@ -69,6 +75,9 @@ pub(super) fn forget(
     let found = context.clinic.vault.find(session)?;
     for conversation in found.iter().filter(|_| !dry_run) {
         context.clinic.vault.forget(&conversation.key, Timestamp::now())?;
+    }
+    if !dry_run && !found.is_empty() {
+        context.note_operation("vault forget", Effect::new(EffectKind::Forget).of(session))?;
     }
     let mut out = Out::new();
     if json {
