@@ -342,19 +342,25 @@ impl Clinic {
         let backups = self.vault.backups();
         let mut backup = None;
         if let (Some(old), Some(meta)) = (there, meta) {
-            let file =
-                TranscriptFile { config: config.clone(), session: session.clone(), path: path.to_path_buf() };
-            if let Some(source) = self.source_of(&file) {
-                self.vault.sync_one(&source, Origination::Theirs, at)?;
-            }
-            let taken = Backup::take(&backups, session, path, at)?;
-            backup = Some(taken.transcript());
             let made = durable::write_beside(path, kept, fill)?;
-            let (meta, classes) = (&meta, Vec::new());
-            let placement = Placement { session, path, old, meta, made, backup: taken, classes, now: at };
-            match self.place(placement)? {
-                Err(refusal) => return Ok(Err(refusal)),
-                Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
+            // A run that was killed when the file was back is run again: that is no second change to take back.
+            if !swap::is_same(path, &old, &made)? {
+                let file = TranscriptFile {
+                    config: config.clone(),
+                    session: session.clone(),
+                    path: path.to_path_buf(),
+                };
+                if let Some(source) = self.source_of(&file) {
+                    self.vault.sync_one(&source, Origination::Theirs, at)?;
+                }
+                let taken = Backup::take(&backups, session, path, at)?;
+                backup = Some(taken.transcript());
+                let (meta, classes) = (&meta, Vec::new());
+                let placement = Placement { session, path, old, meta, made, backup: taken, classes, now: at };
+                match self.place(placement)? {
+                    Err(refusal) => return Ok(Err(refusal)),
+                    Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
+                }
             }
         } else {
             let taken = Backup::empty(&backups, session, at)?;

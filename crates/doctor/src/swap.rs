@@ -295,6 +295,12 @@ pub(crate) fn wait_for_writers() {
     std::thread::sleep(WATCH);
 }
 
+/// Whether a finished file has exactly the bytes of the one it is to replace.
+pub(crate) fn is_same(path: &Path, old: &File, made: &tempfile::NamedTempFile) -> Result<bool, Error> {
+    let (length, made) = (old.metadata().map_err(Error::read(path))?.len(), mark_of(made)?);
+    Ok(length == made.size && backup::mark(path, old, length)?.blake3 == made.blake3)
+}
+
 fn mark_of(made: &tempfile::NamedTempFile) -> Result<FileMark, Error> {
     let length = made.as_file().metadata().map_err(Error::read(made.path()))?.len();
     backup::mark(made.path(), made.as_file(), length)

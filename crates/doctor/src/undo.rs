@@ -86,6 +86,10 @@ impl Clinic {
     ) -> Result<Option<Result<Undone, Refusal>>, Error> {
         let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
         let _lock = if dry_run { None } else { Some(self.lock(&id)?) };
+        if !dry_run {
+            // What a killed undo had only begun to write.
+            self.recover(&record.path, &id)?;
+        }
         self.take_back(taken, record, &id, dry_run).map(Some)
     }
 
