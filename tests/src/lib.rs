@@ -23,6 +23,8 @@ pub mod old_state;
 pub mod process;
 pub mod recall;
 pub mod rekindle;
+#[cfg(target_os = "linux")] // ptrace
+pub mod sweep;
 pub mod talk;
 pub mod tmux;
 #[cfg(target_os = "linux")] // ptrace

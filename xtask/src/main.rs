@@ -1,4 +1,4 @@
-//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sandbox`, `bench`, `deny`, `install`.
+//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sweep`, `sandbox`, `bench`, `deny`, `install`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
@@ -9,6 +9,8 @@ mod deny;
 mod install;
 mod recall;
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod sweep;
 mod test;
 mod tools;
 mod workspace;
@@ -34,6 +36,9 @@ enum Task {
     /// Kill, cut and fill everything around real agents, restore, and ask each for its conversation
     #[cfg(target_os = "linux")]
     Chaos(chaos::Args),
+    /// Kill commands before each system call that changes a file, run them again, and judge what is left
+    #[cfg(target_os = "linux")]
+    Sweep(sweep::Args),
     /// Try things by hand in a throwaway home with an agent, its API and a private tmux
     Sandbox(sandbox::Args),
     /// Measure speed and memory, each beside a reference in the same run
@@ -62,6 +67,8 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Recall(args) => recall::run(&args)?,
         #[cfg(target_os = "linux")]
         Task::Chaos(args) => chaos::run(&args)?,
+        #[cfg(target_os = "linux")]
+        Task::Sweep(args) => sweep::run(&args)?,
         Task::Bench(args) => bench::run(&args)?,
         Task::Deny => deny::run()?,
     }
