@@ -194,13 +194,21 @@ fn an_id_in_two_places() {
     fs::create_dir_all(config.parent().unwrap()).unwrap();
     let slot = format!("[[slots]]\nname = \"second\"\nconfig_dir = \"{}\"\n", other.display());
     fs::write(config, slot).unwrap();
-    for reader in READERS {
-        fails(&home, &[reader, &[ONE]].concat(), USAGE, "exists in 2 places; give the path: ");
-        let said = home.rekindle(&[reader, &[ONE]].concat()).unwrap().stderr;
-        for path in [&copy, &home.transcript(ONE)] {
-            assert!(said.contains(&*path.to_string_lossy()), "{said}");
+    let refused = || {
+        for reader in READERS {
+            fails(&home, &[reader, &[ONE]].concat(), USAGE, "exists in 2 accounts; name one: ");
+            let said = home.rekindle(&[reader, &[ONE]].concat()).unwrap().stderr;
+            for account in ["home/.claude", "second/.claude"] {
+                assert!(said.contains(&format!("{ONE}@{account}")), "{said}");
+            }
         }
+    };
+    refused();
+    for (account, path) in [("home/.claude", home.transcript(ONE)), ("second/.claude", copy.clone())] {
+        assert_eq!(home.scan(&format!("{ONE}@{account}")).unwrap()["filePath"], *path.to_string_lossy());
+        assert_eq!(home.scan(&path.to_string_lossy()).unwrap()["filePath"], *path.to_string_lossy());
     }
+    // A record tells where a pane's conversation is, and not which one somebody means who types an id.
     let records = home.state().join("session-health");
     fs::create_dir_all(&records).unwrap();
     let decide = |config: &Path| {
@@ -211,12 +219,11 @@ fn an_id_in_two_places() {
         .to_string();
         fs::write(records.join(format!("{ONE}.lock")), record).unwrap();
     };
-    decide(&home.config());
-    assert_eq!(home.scan(ONE).unwrap()["filePath"], *home.transcript(ONE).to_string_lossy());
     decide(&other);
-    assert_eq!(home.scan(ONE).unwrap()["filePath"], *copy.to_string_lossy());
+    refused();
     let original = fs::read(home.transcript(ONE)).unwrap();
-    assert_eq!(home.repair(&[ONE]).unwrap()["filePath"], *copy.to_string_lossy());
+    let named = home.repair(&[&format!("{ONE}@second/.claude")]).unwrap();
+    assert_eq!(named["filePath"], *copy.to_string_lossy());
     assert_eq!(fs::read(home.transcript(ONE)).unwrap(), original);
 }
 

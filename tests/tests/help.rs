@@ -256,7 +256,7 @@ fn help_of_vault() {
       restore  Put a conversation back byte for byte, keeping what was there
       prune    Let go of what is past its time, by way of a trash that keeps it a
                week more
-      forget   Erase a conversation from the vault for good
+      forget   Erase what rekindle keeps of a conversation for good
       status   The vault at a glance, and what was lost outside of it
 
     Options:

@@ -93,7 +93,7 @@ fn help_of_prune() {
 #[test]
 fn help_of_forget() {
     insta::assert_snapshot!(help(&["vault", "forget"]).unwrap(), @r#"
-    Erase a conversation from the vault for good
+    Erase what rekindle keeps of a conversation for good
 
     Usage: rekindle vault forget [OPTIONS] <TARGET>
 

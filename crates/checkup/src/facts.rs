@@ -309,6 +309,8 @@ pub struct VaultFacts {
     pub newest_transcript: Option<Timestamp>,
     /// Conversations that lost something which the vault has; the short id, and what happened.
     pub losses: Vec<String>,
+    /// Conversations whose forgetting was interrupted.
+    pub unfinished: Vec<String>,
     /// Why it cannot be read.
     pub trouble: Option<String>,
 }

@@ -194,6 +194,7 @@ ids! {
     VaultBehind = "vault-behind",
     VaultUnreadable = "vault-unreadable",
     VaultLosses = "vault-losses",
+    ForgetUnfinished = "forget-unfinished",
     DiskWell = "disk-well",
     DiskFull = "disk-full",
     StateOnNetwork = "state-on-network",

@@ -174,7 +174,8 @@ impl Clinic {
     pub fn scan_one(&self, target: &Target) -> Result<SessionScan, Error> {
         let file = match target {
             Target::File(file) => file,
-            Target::Gone(session) => {
+            Target::Gone(absent) => {
+                let session = &absent.session;
                 let scan = unread(Status::Missing);
                 let mut sessions = vec![assemble(session.clone(), PathBuf::new(), false, scan)];
                 sessions[0].path = self.lost_path(session)?.unwrap_or_default();

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
+mod account;
 mod as_copy;
 mod backup;
 mod clinic;
@@ -15,6 +16,7 @@ mod kept;
 mod late;
 mod lease;
 mod leftovers;
+mod mirror;
 mod on_record;
 mod operation;
 mod put_back;
@@ -26,6 +28,7 @@ mod swap;
 mod target;
 mod undo;
 
+pub use account::{SessionKey, pick};
 pub use as_copy::{Copied, CopyOptions};
 pub use backup::{Backup, RepairRecord, RepairState, Writer};
 pub use clinic::Clinic;
@@ -39,6 +42,6 @@ pub use put_back::PutBack;
 pub use redo::Redone;
 pub use repair::{RepairOptions, RepairOutcome, RepairStatus};
 pub use surroundings::Surroundings;
-pub use target::{Target, TargetError};
+pub use target::{Absent, Target, TargetError};
 pub use undo::Undone;
 pub use vault::Wanted;

@@ -43,7 +43,7 @@ impl Clinic {
     pub fn session(&self, text: &str) -> Result<SessionId, TargetError> {
         Ok(match self.target(text)? {
             crate::Target::File(file) => file.session,
-            crate::Target::Gone(session) => session,
+            crate::Target::Gone(absent) => absent.session,
         })
     }
 

@@ -14,6 +14,7 @@ use vault::{
     Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation, Wanted,
 };
 
+use crate::account::one_account;
 use crate::backup::Backup;
 use crate::examine::{is_main, scan_file};
 use crate::fullest::{Fullest, Lost, Remade};
@@ -168,21 +169,34 @@ impl Clinic {
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         // A loss that no sync has seen yet must stand before it can be made good.
         if let Some(source) = self.source_of(&file) {
-            self.vault.sync_one(&source, Origination::Theirs, Timestamp::now())?;
+            self.mirror(&source, Origination::Theirs, Timestamp::now())?;
         }
         self.note_ours(session, path)
     }
 
-    /// Puts back a conversation that the user names. What is in doubt is refused, unless less than everything is wanted.
+    /// Puts back a conversation that the user names: of this account, else of the one that its record names. What is in doubt
+    /// is refused, unless less than everything is wanted.
     ///
     /// # Errors
     /// The vault or the file system failed.
     pub fn restore(
         &self,
         session: &SessionId,
+        account: Option<&ConfigDir>,
         wanted: Wanted,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        self.restore_where(session, wanted, |_| true)
+        let found = self.vault.find(session)?;
+        let recorded = if account.is_none() && found.len() > 1 { self.account_of(session) } else { None };
+        let account = account.or(recorded.as_ref());
+        if account.is_none() && found.len() > 1 {
+            let accounts =
+                found.into_iter().map(|conversation| ConfigDir::new(conversation.config)).collect();
+            let refusal = one_account(session, accounts).err().map(|error| error.to_string());
+            return Ok(Some(Err(Refusal::Diverged(refusal.unwrap_or_default()))));
+        }
+        self.restore_where(session, wanted, |path| {
+            account.is_none_or(|account| path.starts_with(account.path()))
+        })
     }
 
     /// Puts back the best generation of the conversation that was at this path.
@@ -351,7 +365,7 @@ impl Clinic {
                     path: path.to_path_buf(),
                 };
                 if let Some(source) = self.source_of(&file) {
-                    self.vault.sync_one(&source, Origination::Theirs, at)?;
+                    self.mirror(&source, Origination::Theirs, at)?;
                 }
                 let taken = Backup::take(&backups, session, path, at)?;
                 backup = Some(taken.transcript());
@@ -371,7 +385,7 @@ impl Clinic {
         let (others, left_out) = self.put_back_others(conversation)?;
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         if let Some(source) = self.source_of(&file) {
-            self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
+            self.mirror(&source, Origination::Ours, Timestamp::now())?;
         }
         self.tell("put_back", |entry| {
             entry

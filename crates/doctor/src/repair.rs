@@ -272,7 +272,7 @@ impl Clinic {
         let Ready { old, meta, plans, mut files, mut outcome } = ready;
         let now = Timestamp::now();
         if let Some(source) = self.source_of(file) {
-            self.vault.sync_one(&source, vault::Origination::Theirs, now)?;
+            self.mirror(&source, vault::Origination::Theirs, now)?;
         }
         let backup = Backup::take(&self.vault.backups(), &file.session, path, now)?;
         let sources: Vec<File> = std::iter::once(old.try_clone())

@@ -8,6 +8,7 @@ use agents::claude::{ConfigDir, FindError, TranscriptFile, find_session};
 use state::record;
 
 use crate::Clinic;
+use crate::account::{SessionKey, one_account, pick, split};
 use crate::on_record::is_pane;
 
 /// One conversation that a command is about.
@@ -16,7 +17,16 @@ pub enum Target {
     /// Its transcript is there.
     File(TranscriptFile),
     /// Its transcript is not there; the vault may have it.
-    Gone(SessionId),
+    Gone(Absent),
+}
+
+/// A conversation without a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// Its id.
+    pub session: SessionId,
+    /// The account it belongs to, where that is known.
+    pub config: Option<ConfigDir>,
 }
 
 /// Why a target cannot be used.
@@ -44,7 +54,15 @@ pub enum TargetError {
     /// A pane in which no conversation was seen.
     #[error("no conversation is on record in pane {0}")]
     NobodyThere(String),
-    /// One id in several places.
+    /// One id in several accounts.
+    #[error("session {id} exists in {} accounts; name one: {}", accounts.len(), in_accounts(id, accounts))]
+    Accounts {
+        /// The id.
+        id: SessionId,
+        /// The accounts, each by a name that tells it from the others.
+        accounts: Vec<String>,
+    },
+    /// One id in several places of one account.
     #[error("session {id} exists in {} places; give the path: {}", paths.len(), paths_list(paths))]
     Twice {
         /// The id.
@@ -68,6 +86,10 @@ pub enum TargetError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+fn in_accounts(id: &SessionId, accounts: &[String]) -> String {
+    accounts.iter().map(|account| format!("{id}@{account}")).collect::<Vec<_>>().join(", ")
 }
 
 fn list(ids: &[SessionId]) -> String {
@@ -98,18 +120,22 @@ impl Clinic {
         }
         let path = Path::new(text);
         let transcript = path.extension().is_some_and(|extension| extension == "jsonl");
-        if text.contains('/') || transcript || matches!(text, "." | "..") {
+        // The account may be a path; what exists under the whole text is meant first.
+        let named = split(text, &self.configs).filter(|_| !path.exists());
+        if named.is_none() && (text.contains('/') || transcript || matches!(text, "." | "..")) {
             return match self.on_record_in(path)? {
                 Some(session) => self.transcript_of(&session),
                 None => self.file_target(path),
             };
         }
-        let found = find_session(&self.configs, text).map_err(|error| match error {
+        let (id, configs) = named.unwrap_or((text, self.configs.clone()));
+        let named_account = id.len() != text.len();
+        let found = find_session(&configs, id).map_err(|error| match error {
             FindError::Ambiguous { prefix, ids } => TargetError::Ambiguous { prefix, ids },
             FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
         })?;
-        let whole = found.first().is_some_and(|file| file.session.as_str() == text);
-        if !whole {
+        let whole = found.first().is_some_and(|file| file.session.as_str() == id);
+        if !whole && !named_account {
             let begun = found.first().map(|file| file.session.clone());
             let mut meant: BTreeSet<SessionId> = begun.iter().cloned().chain(self.named(text)).collect();
             if begun.is_none() {
@@ -123,23 +149,68 @@ impl Clinic {
                 return self.transcript_of(session);
             }
         }
-        match <[TranscriptFile; 1]>::try_from(found) {
-            // By its path: something else than a file may have a transcript's name.
-            Ok([file]) => self.file_target(&file.path),
-            Err(found) if found.is_empty() => self.vaulted(text),
-            Err(found) => self.by_record(found),
+        match found.first().map(|file| file.session.clone()) {
+            None => self.vaulted(text, id, &configs),
+            Some(session) => self.typed(&session, found, &configs),
         }
     }
 
-    /// The transcript of a conversation that is known by its whole id.
-    fn transcript_of(&self, session: &SessionId) -> Result<Target, TargetError> {
-        let found = find_session(&self.configs, session.as_str()).unwrap_or_default();
-        let found: Vec<TranscriptFile> = found.into_iter().filter(|file| file.session == *session).collect();
+    /// Transcripts of an id that somebody typed: those of one account, and no other account has the id in the vault.
+    fn typed(
+        &self,
+        session: &SessionId,
+        found: Vec<TranscriptFile>,
+        configs: &[ConfigDir],
+    ) -> Result<Target, TargetError> {
+        let mut accounts: Vec<ConfigDir> = Vec::new();
+        let vaulted = self.vault.find(session).unwrap_or_default().into_iter();
+        let vaulted = vaulted.map(|conversation| ConfigDir::new(conversation.config));
+        let vaulted = vaulted.filter(|config| configs.contains(config));
+        for config in found.iter().map(|file| file.config.clone()).chain(vaulted) {
+            if !accounts.contains(&config) {
+                accounts.push(config);
+            }
+        }
+        one_account(session, accounts)?;
+        match <[TranscriptFile; 1]>::try_from(found) {
+            // By its path: something else than a file may have a transcript's name.
+            Ok([file]) => self.file_target(&file.path),
+            Err(found) => Err(twice(session, found)),
+        }
+    }
+
+    /// The transcript of a conversation that is known by its whole id: of the account that its record names, where several
+    /// have one.
+    ///
+    /// # Errors
+    /// Several have one, and no record tells which is meant.
+    pub fn transcript_of(&self, session: &SessionId) -> Result<Target, TargetError> {
+        let recorded = self.account_of(session);
+        let mut configs = self.configs.clone();
+        configs.extend(recorded.iter().filter(|config| !self.configs.contains(config)).cloned());
+        let found = find_session(&configs, session.as_str()).map_err(|error| match error {
+            FindError::Ambiguous { prefix, ids } => TargetError::Ambiguous { prefix, ids },
+            FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
+        })?;
+        let mut found: Vec<TranscriptFile> =
+            found.into_iter().filter(|file| file.session == *session).collect();
+        if let Some(config) = recorded.as_ref().filter(|config| config.path().is_dir()) {
+            // What another account has under this id is another conversation.
+            found.retain(|file| same_folder(file.config.path(), config.path()));
+        }
         match <[TranscriptFile; 1]>::try_from(found) {
             Ok([file]) => self.file_target(&file.path),
-            Err(found) if found.is_empty() => Ok(Target::Gone(session.clone())),
-            Err(found) => self.by_record(found),
+            Err(found) if found.is_empty() => {
+                Ok(Target::Gone(Absent { session: session.clone(), config: recorded }))
+            }
+            Err(found) => Err(twice(session, found)),
         }
+    }
+
+    /// The account that a conversation's record names.
+    pub fn account_of(&self, session: &SessionId) -> Option<ConfigDir> {
+        let held = record::load(&self.state, None, session).ok().flatten()?;
+        held.record.config_dir().map(ConfigDir::new)
     }
 
     /// The conversation of a directory, where the path is one.
@@ -156,35 +227,26 @@ impl Clinic {
         }
     }
 
-    /// One id in several places: the record's configuration directory decides.
-    fn by_record(&self, found: Vec<TranscriptFile>) -> Result<Target, TargetError> {
-        let Some(id) = found.first().map(|file| file.session.clone()) else {
-            return Err(TargetError::Unknown(String::new()));
-        };
-        let held = record::load(&self.state, None, &id).ok().flatten();
-        let config = held.as_ref().and_then(|held| held.record.config_dir());
-        let mut ours =
-            found.iter().filter(|file| config.as_deref().is_some_and(|config| file.config.path() == config));
-        match (ours.next(), ours.next()) {
-            (Some(file), None) => Ok(Target::File(file.clone())),
-            _ => Err(TargetError::Twice { id, paths: found.into_iter().map(|file| file.path).collect() }),
-        }
-    }
-
     /// A session that only the vault knows.
-    fn vaulted(&self, text: &str) -> Result<Target, TargetError> {
+    fn vaulted(&self, text: &str, id: &str, configs: &[ConfigDir]) -> Result<Target, TargetError> {
         let unknown = || TargetError::Unknown(text.to_owned());
         let all = self.vault.list().map_err(|_| unknown())?;
-        let mut ids: Vec<SessionId> =
-            all.into_iter().filter_map(|conversation| conversation.session).collect();
-        ids.retain(|id| id.as_str().starts_with(text) && !text.is_empty());
-        ids.sort();
-        ids.dedup();
-        match ids.as_slice() {
-            [id] => Ok(Target::Gone(id.clone())),
-            [] => Err(unknown()),
-            _ => Err(TargetError::Ambiguous { prefix: text.to_owned(), ids }),
-        }
+        let known: Vec<SessionKey> = all
+            .into_iter()
+            .filter_map(|conversation| {
+                let config = ConfigDir::new(conversation.config);
+                Some(SessionKey { session: conversation.session?, config })
+            })
+            .filter(|key| id.len() == text.len() || configs.contains(&key.config))
+            .collect();
+        // An account that is in use before one that is not: what was given up does not make an id doubtful.
+        let used: Vec<SessionKey> =
+            known.iter().filter(|key| configs.contains(&key.config)).cloned().collect();
+        let key = match pick(id, &used)? {
+            Some(key) => key,
+            None => pick(id, &known)?.ok_or_else(unknown)?,
+        };
+        Ok(Target::Gone(Absent { session: key.session, config: Some(key.config) }))
     }
 
     fn file_target(&self, path: &Path) -> Result<Target, TargetError> {
@@ -193,8 +255,12 @@ impl Clinic {
             Ok(_) => file.map(Target::File),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-                self.vaulted(stem)
-                    .map_err(|_| TargetError::Unreadable { path: path.to_path_buf(), source: error })
+                self.vaulted(
+                    stem,
+                    stem,
+                    &[self.config_of(path).cloned().unwrap_or_else(|| config_around(path))],
+                )
+                .map_err(|_| TargetError::Unreadable { path: path.to_path_buf(), source: error })
             }
             Err(source) => Err(TargetError::Unreadable { path: path.to_path_buf(), source }),
         }
@@ -217,6 +283,15 @@ impl Clinic {
         let config = self.config_of(&path).cloned().unwrap_or_else(|| config_around(&path));
         Ok(TranscriptFile { config, session, path })
     }
+}
+
+fn same_folder(one: &Path, two: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    one == two || real(one) == real(two)
+}
+
+fn twice(session: &SessionId, found: Vec<TranscriptFile>) -> TargetError {
+    TargetError::Twice { id: session.clone(), paths: found.into_iter().map(|file| file.path).collect() }
 }
 
 /// The configuration directory a path suggests: `<config>/projects/<slug>/<session>.jsonl`.

@@ -303,7 +303,7 @@ impl Clinic {
         let Some(config) = self.config_of(path).cloned() else { return Ok(()) };
         let file = TranscriptFile { config, session: session.clone(), path: path.to_path_buf() };
         if let Some(source) = self.source_of(&file) {
-            self.vault.sync_one(&source, Origination::Ours, Timestamp::now())?;
+            self.mirror(&source, Origination::Ours, Timestamp::now())?;
         }
         Ok(())
     }

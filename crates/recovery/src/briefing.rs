@@ -79,7 +79,7 @@ impl Briefing<'_> {
     }
 
     fn written(&self, session: &SessionId) -> Option<Talk> {
-        let target = self.clinic.target(session.as_str()).ok()?;
+        let target = self.clinic.transcript_of(session).ok()?;
         let Target::File(file) = &target else { return None };
         if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
             return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();

@@ -237,7 +237,7 @@ pub(crate) fn transcript(
         let silent = record.is_some_and(|record| record.last_prompt.is_none());
         vault_or(if silent { TranscriptFact::Never } else { gone }, gone)
     };
-    let file = match clinic.target(session.as_str()) {
+    let file = match clinic.transcript_of(session) {
         Ok(Target::File(file)) => file,
         Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => {
             let (fact, lost) = missing();

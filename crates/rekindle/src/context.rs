@@ -105,12 +105,17 @@ impl Context {
     /// What takes snapshots of agents' panes; nothing where that is turned off.
     pub(crate) fn snapper(&self) -> Option<Snapper> {
         let chosen = &self.config.recovery;
-        let folder = match chosen.snapshot_dir.as_str() {
-            "" => self.clinic.state.snapshots(),
-            given => self.around.expand(Path::new(given)),
-        };
+        let folder = self.snapshot_folder();
         let shelf = Shelf { folder, keep: KEPT_SNAPSHOTS, keep_for: self.config.restore.keep_map };
         chosen.enabled.then_some(Snapper { shelf, lines: chosen.max_context_lines })
+    }
+
+    /// Where snapshots of agents' panes are kept.
+    pub(crate) fn snapshot_folder(&self) -> PathBuf {
+        match self.config.recovery.snapshot_dir.as_str() {
+            "" => self.clinic.state.snapshots(),
+            given => self.around.expand(Path::new(given)),
+        }
     }
 
     /// A variable that names a place; an empty one counts as unset.

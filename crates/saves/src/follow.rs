@@ -218,7 +218,7 @@ mod tests {
             let line = |at: usize| format!("pane\twork\t0\t1\t:*\t{at}\ttitle\t:/a\t1\tbash\t:\n");
             let text: String = (0..panes).map(line).collect();
             let servers = resurrected(&text, Timestamp::UNIX_EPOCH).save.servers;
-            Desk { _root: root, saver, taken: Taken { servers, unanswered: Vec::new() }, second: 0 }
+            Desk { _root: root, saver, taken: Taken { servers, ..Taken::default() }, second: 0 }
         }
 
         fn follow(&mut self, text: Option<&str>) -> Followed {

@@ -261,7 +261,10 @@ impl Saver {
     ) -> (Vec<PaneText>, Vec<String>) {
         let (mut texts, mut troubles) = (Vec::new(), Vec::new());
         for (at, server) in taken.servers.iter().enumerate() {
-            let plain = |pane: &&mux::PaneShot| !server.agents.iter().any(|agent| agent.pane == pane.id);
+            let plain = |pane: &&mux::PaneShot| {
+                let forgotten = pane.tag.as_ref().is_some_and(|tag| taken.forgotten.contains(tag));
+                !forgotten && !server.agents.iter().any(|agent| agent.pane == pane.id)
+            };
             let panes: Vec<&str> = server.tmux.panes().filter(plain).map(|pane| pane.id.as_str()).collect();
             let socket: &Path = &server.tmux.socket;
             match mux::scrollback(socket, &panes, lines, nonce, deadline) {

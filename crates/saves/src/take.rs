@@ -1,5 +1,6 @@
 //! Everything at one moment: what tmux says of its panes, and what the records say of who is in them.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct Taken {
     pub servers: Vec<SavedServer>,
     /// Those that may live and did not answer.
     pub unanswered: Vec<Unanswered>,
+    /// Conversations that their user wants forgotten: what their panes show is not kept.
+    pub forgotten: BTreeSet<String>,
 }
 
 /// What each socket answered.
@@ -43,12 +46,14 @@ pub fn prepare() {
 
 /// Puts answers and records together; two paths to one socket are one server.
 pub fn take(asked: Asked, settled: &Settled) -> Taken {
-    let mut taken = Taken::default();
+    let forgotten = settled.forgotten.iter().map(ToString::to_string).collect();
+    let mut taken = Taken { forgotten, ..Taken::default() };
     for (socket, answer) in asked {
         match answer {
-            Shooting::Taken(shot) => {
+            Shooting::Taken(mut shot) => {
                 if !taken.servers.iter().any(|known| known.tmux.id() == shot.id()) {
                     let agents = agents_in(&shot, settled);
+                    untitle(&mut shot, &agents, settled);
                     taken.servers.push(SavedServer { tmux: *shot, agents, gone_since: None, wanted: false });
                 }
             }
@@ -57,6 +62,17 @@ pub fn take(asked: Asked, settled: &Settled) -> Taken {
         }
     }
     taken
+}
+
+/// Agents write what a conversation is about into the title of their pane: of a forgotten one it is not kept.
+fn untitle(shot: &mut Shot, agents: &[Agent], settled: &Settled) {
+    for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
+        let agent = agents.iter().find(|agent| agent.pane == pane.id).map(|agent| agent.session_id.clone());
+        let session = agent.or_else(|| SessionId::new(pane.tag.as_deref()?).ok());
+        if session.is_some_and(|session| settled.forgotten.contains(&session)) {
+            pane.title.clear();
+        }
+    }
 }
 
 /// The agents in a server's panes: the live ones, and those that crashed there and are still waited for. A pane is known

@@ -117,6 +117,15 @@ pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Opti
     Some(text)
 }
 
+/// Takes over what is no text: of a conversation that its user wants forgotten.
+pub(crate) fn complete_forgotten(record: &mut SessionRecord, ending: &Ending) {
+    let time = |said: &Said| said.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let spoken = |said: &Said| Spoken { uuid: said.uuid.clone(), offset: said.offset, at: time(said) };
+    record.last_prompt = ending.prompt.as_ref().map(spoken).or(record.last_prompt.take());
+    record.last_reply = ending.reply.as_ref().map(spoken).or(record.last_reply.take());
+    record.model = ending.model.clone().or(record.model.take());
+}
+
 /// Gives a conversation that has said nothing yet the name of its directory, and whatever its user said about it.
 pub(crate) fn complete_names(record: &mut SessionRecord) {
     if let Some(name) = &record.given.name {

@@ -33,6 +33,9 @@ impl Settler {
         for session in self.asking(settled) {
             let Some(record) = settled.records.get(&session) else { continue };
             let mut prepared = self.prepared(record, &settled.alarms, paused, now);
+            if settled.forgotten.contains(&session) {
+                prepared.last_prompt = None;
+            }
             prepared.notices.extend(offer(record, &settled.records, now));
             let bytes = serde_json::to_vec(&prepared).unwrap_or_default();
             derive::write(&self.state.status_cache(&session), &bytes)?;

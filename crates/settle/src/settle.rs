@@ -101,6 +101,8 @@ pub struct Settled {
     pub world: World,
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
+    /// Conversations that their user wants forgotten: they are followed, and nothing that is said in them is kept.
+    pub forgotten: BTreeSet<SessionId>,
     logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
     closed: BTreeSet<SessionId>,
 }
@@ -203,6 +205,7 @@ impl Settler {
         notes.extend(follow::follow(&mut records, &world));
         notes.extend(follow::origins(&mut records));
         follow::dead_ends(&mut records, &world, &settled.closed);
+        settled.forgotten = self.forgotten(&records);
         let endings = self.complete(&mut records, &world, &mut settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
@@ -261,6 +264,17 @@ impl Settler {
         configs
     }
 
+    /// The conversations on record that their user wants forgotten. One whose configuration directory is not known counts as
+    /// forgotten where any known one has forgotten it.
+    fn forgotten(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<SessionId> {
+        let Ok(forgotten) = vault::Forgotten::load(&self.state) else { return BTreeSet::new() };
+        let is = |record: &&SessionRecord| match record.config_dir() {
+            Some(config) => forgotten.has_session(&ConfigDir::new(config), &record.session_id),
+            None => self.configs.iter().any(|config| forgotten.has_session(config, &record.session_id)),
+        };
+        records.values().filter(is).map(|record| record.session_id.clone()).collect()
+    }
+
     fn all_sockets(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<PathBuf> {
         self.sockets.iter().cloned().chain(sockets(records.values())).collect()
     }
@@ -283,6 +297,7 @@ impl Settler {
             }
         }
         settled.world = World::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
+        settled.forgotten = self.forgotten(&settled.records);
         Ok(settled)
     }
 

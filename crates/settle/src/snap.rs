@@ -117,7 +117,8 @@ impl Snapper {
     ) -> Vec<(&'a Server, Vec<Shown<'a>>)> {
         let owners = bind::owners(settled.records.values(), &settled.world);
         let mut by_server: BTreeMap<u32, (&Server, Vec<Shown<'_>>)> = BTreeMap::new();
-        for record in owners.into_values().filter(|record| wanted(&record.session_id)) {
+        let owners = owners.into_values().filter(|record| !settled.forgotten.contains(&record.session_id));
+        for record in owners.filter(|record| wanted(&record.session_id)) {
             let Some(place) = &record.place else { continue };
             let (_, Some(server)) = settled.world.server(place) else { continue };
             let Some(pane) = server.pane(&place.pane).filter(|pane| !pane.dead) else { continue };

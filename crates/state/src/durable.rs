@@ -10,7 +10,7 @@ mod block;
 mod exchange;
 
 pub use append::{Appender, Sync, append};
-pub use block::overwrite_block;
+pub use block::{overwrite, overwrite_block};
 pub use exchange::{EXCHANGE_PREFIX, Exchanged, exchange};
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};

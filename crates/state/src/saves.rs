@@ -9,7 +9,7 @@ mod file;
 mod list;
 mod prune;
 
-pub use file::{Draft, Loaded, Scrollback, Written, load, make_current, named_current, store};
+pub use file::{Draft, Loaded, Scrollback, Written, load, make_current, named_current, rewrite, store};
 pub use list::{Generation, Listed, Skipped, list};
 pub use prune::{discard, prune};
 

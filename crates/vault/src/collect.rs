@@ -60,7 +60,7 @@ impl Vault {
         if dead == 0 || dead < dead_at_least || dead < needed {
             return Ok(0);
         }
-        let fresh = folder.with_file_name(format!("{}collect-{}", durable::TEMPORARY_PREFIX, key.name()));
+        let fresh = collecting(&folder, key);
         durable::remove_tree(&fresh)?;
         durable::private_dir(&fresh)?;
         let Some(places) = self.copy_frames(key, &live, &fresh)? else {
@@ -102,6 +102,11 @@ impl Vault {
         out.sync()?;
         Ok(Some(places))
     }
+}
+
+/// The folder in which a conversation is rewritten.
+pub(crate) fn collecting(folder: &Path, key: &Key) -> std::path::PathBuf {
+    folder.with_file_name(format!("{}collect-{}", durable::TEMPORARY_PREFIX, key.name()))
 }
 
 /// The same story in as few lines as it takes.

@@ -33,6 +33,9 @@ impl Vault {
     pub fn sync_one(&self, source: &Source, whose: Origination, now: Timestamp) -> Result<Copy, Error> {
         let _shared = self.share()?;
         let key = Key::new(&source.config, source.session.as_ref());
+        if self.is_forgotten(&key) {
+            return Err(Error::Forgotten { key });
+        }
         let base = seen::load(self)?;
         let keys = [key.clone()];
         seen::touch(self, &keys)?;

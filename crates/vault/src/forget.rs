@@ -1,13 +1,18 @@
 //! Erasing a conversation for good, because somebody wants it gone.
 
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
 use jiff::Timestamp;
 use rayon::prelude::*;
 use state::durable;
 
+use crate::collect::collecting;
 use crate::frame::Frame;
 use crate::manifest::Begin;
 use crate::replay::State;
 use crate::store::Writer;
+use crate::tombstone::{self, Tombstone};
 use crate::vault::{Vault, list};
 use crate::{Error, Key, seen};
 
@@ -15,29 +20,101 @@ impl Vault {
     /// Erases a conversation, its place in the trash and the copies that repairs made of it, and leaves a tombstone:
     /// no sync mirrors it again. What forks of it share becomes their own.
     pub fn forget(&self, key: &Key, now: Timestamp) -> Result<(), Error> {
+        let config = self.state(key)?.begin.map(|begin| begin.config.into());
+        self.begin_forgetting(key, config, now)?;
+        self.erase(key, now)?;
+        self.end_forgetting(key)
+    }
+
+    /// Writes down that a conversation is to be forgotten, before anything goes: from here on no sync brings it back, and a
+    /// run that is killed can be completed. Names the conversations that hold some of the same text.
+    pub fn begin_forgetting(&self, key: &Key, config: Option<PathBuf>, now: Timestamp) -> Result<(), Error> {
+        let _alone = self.alone()?;
+        let before = tombstone::read(&self.forgotten_path(key));
+        let mut held_by = before.as_ref().map(|before| before.held_by.clone()).unwrap_or_default();
+        held_by.extend(self.holders(key)?);
+        let tombstone = Tombstone {
+            key: key.clone(),
+            at: before.as_ref().map_or(now, |before| before.at),
+            config: config.or_else(|| before.and_then(|before| before.config)),
+            unfinished: true,
+            held_by,
+        };
+        tombstone.write(&self.forgotten_path(key))
+    }
+
+    /// Erases what the vault has of a conversation that is being forgotten. Can be repeated.
+    pub fn erase(&self, key: &Key, now: Timestamp) -> Result<(), Error> {
         let _alone = self.alone()?;
         self.close_data();
         let others = self.states()?;
         self.give_away(key, &others, now)?;
-        // The tombstone stands before anything goes: killed in between, it can be done again and nothing comes back.
-        let tombstone = serde_json::json!({ "schema": 1, "key": key.as_str(), "at": now.to_string() });
-        durable::replace(&self.forgotten_path(key), tombstone.to_string().as_bytes())?;
-        durable::remove_tree(&self.folder(key))?;
+        let folder = self.folder(key);
+        durable::remove_tree(&folder)?;
+        // What a collection that was killed has left.
+        durable::remove_tree(&collecting(&folder, key))?;
+        let backups = key.session().map(|session| format!("~backups~{session}~"));
         for name in list(&self.trash())? {
-            if name.ends_with(&trash_suffix(key)) {
-                durable::remove_tree(&self.trash().join(name))?;
+            let path = self.trash().join(&name);
+            let copy =
+                backups.as_ref().is_some_and(|word| name.contains(word)) && self.is_backup_of(key, &path)?;
+            if name.ends_with(&trash_suffix(key)) || copy {
+                durable::remove_tree(&path)?;
             }
         }
         if let Some(session) = key.session() {
-            durable::remove_tree(&self.backups().join(session.as_str()))?;
+            let copies = self.backups().join(session.as_str());
+            for name in list(&copies)? {
+                if self.is_backup_of(key, &copies.join(&name))? {
+                    durable::remove_tree(&copies.join(name))?;
+                }
+            }
+            durable::remove_empty_dir(&copies)?;
         }
         self.index.forget()?;
         seen::forget(self)
     }
 
-    /// Whether a conversation was forgotten on purpose.
+    /// Writes down that nothing is left of a conversation.
+    pub fn end_forgetting(&self, key: &Key) -> Result<(), Error> {
+        match tombstone::read(&self.forgotten_path(key)) {
+            Some(tombstone) => Tombstone { unfinished: false, ..tombstone }.write(&self.forgotten_path(key)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a conversation was forgotten on purpose, or is being forgotten.
     pub fn is_forgotten(&self, key: &Key) -> bool {
         self.forgotten_path(key).exists()
+    }
+
+    /// Every conversation that was forgotten on purpose, or is being forgotten.
+    pub fn tombstones(&self) -> Result<Vec<Tombstone>, Error> {
+        let folder = self.forgotten_folder();
+        Ok(list(&folder)?.iter().filter_map(|name| tombstone::read(&folder.join(name))).collect())
+    }
+
+    // Copies of repairs are kept by session. Where two accounts have the same one, the path in their record tells whose it is.
+    fn is_backup_of(&self, key: &Key, folder: &Path) -> Result<bool, Error> {
+        let Some(session) = key.session() else { return Ok(false) };
+        if self.keys_of(&session)?.iter().all(|other| other == key) {
+            return Ok(true);
+        }
+        let record = state::files::read(folder.join("repair.json")).unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
+        let config = tombstone::read(&self.forgotten_path(key)).and_then(|tombstone| tombstone.config);
+        let path = record["path"].as_str().map(Path::new);
+        Ok(path.zip(config).is_some_and(|(path, config)| path.starts_with(config)))
+    }
+
+    /// The conversations that hold a part of the same text: forks, copies, what they were made from.
+    fn holders(&self, key: &Key) -> Result<BTreeSet<String>, Error> {
+        let all = self.states()?;
+        let Some((_, state)) = all.iter().find(|(other, _)| other == key) else { return Ok(BTreeSet::new()) };
+        let mine: HashSet<_> = state.every_frame().map(|frame| frame.blake3).collect();
+        let others = all.iter().filter(|(other, _)| other != key);
+        let holds = |state: &State| state.every_frame().any(|frame| mine.contains(&frame.blake3));
+        Ok(others.filter(|(_, state)| holds(state)).map(|(other, _)| other.to_string()).collect())
     }
 
     /// Every conversation's state: what is used, and by whom.

@@ -32,6 +32,7 @@ mod seen;
 mod status;
 mod store;
 mod sync;
+mod tombstone;
 mod vault;
 mod verify;
 
@@ -50,5 +51,6 @@ pub use put_back::{Relation, compare_uuid_sets, put_back_mtime};
 pub use status::{LastSeen, Loss, VaultStatus};
 pub use store::Origination;
 pub use sync::{Progress, SyncOptions, SyncReport};
+pub use tombstone::{Forgotten, Tombstone};
 pub use vault::Vault;
 pub use verify::{Damage, DamagedPlace, Touched, VerifyReport};

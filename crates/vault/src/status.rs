@@ -28,6 +28,8 @@ pub struct VaultStatus {
     pub newest: Option<Timestamp>,
     /// Conversations that were forgotten on purpose.
     pub forgotten: usize,
+    /// Those of them whose forgetting was interrupted: text of them may still be somewhere.
+    pub unfinished: Vec<Key>,
     /// Things in the trash.
     pub trash: usize,
     /// What was lost and is still only here.
@@ -64,6 +66,12 @@ impl Vault {
             stored: all.iter().map(|conversation| conversation.stored).sum(),
             newest: newest.map(|generation| generation.until).max(),
             forgotten: self.forgotten()?.len(),
+            unfinished: self
+                .tombstones()?
+                .into_iter()
+                .filter(|tombstone| tombstone.unfinished)
+                .map(|tombstone| tombstone.key)
+                .collect(),
             trash: list(&self.trash())?.len(),
             losses: self.losses()?,
         })

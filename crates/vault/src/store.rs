@@ -66,6 +66,9 @@ const FLUSH: usize = 1024 * 1024;
 
 impl<'v> Writer<'v> {
     pub(crate) fn open(vault: &'v Vault, key: &Key, begin: Begin) -> Result<Self, Error> {
+        if vault.forgotten_path(key).exists() {
+            return Err(Error::Forgotten { key: key.clone() });
+        }
         let folder = vault.folder(key);
         durable::private_dir(&folder)?;
         let lock = Lock::acquire(&folder.join("lock"), PATIENCE)?;

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use crate::frame::Codec;
 use crate::head::Head;
 use crate::index::FrameIndex;
 use crate::replay::State;
+use crate::tombstone::{self, Forgotten};
 use crate::{Key, seen};
 
 /// The mirror of conversations.
@@ -155,28 +156,16 @@ impl Vault {
         self.data.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    pub(crate) fn forgotten_folder(&self) -> PathBuf {
+        self.root.join("forgotten")
+    }
+
     pub(crate) fn forgotten_path(&self, key: &Key) -> PathBuf {
-        let name = blake3::hash(key.as_str().as_bytes()).to_hex();
-        self.root.join("forgotten").join(format!("{name}.json"))
+        self.forgotten_folder().join(tombstone::name_of(key))
     }
 
-    /// The names of the tombstones: one listing instead of a look per conversation.
     pub(crate) fn forgotten(&self) -> Result<Forgotten, Error> {
-        Ok(Forgotten(list(&self.root.join("forgotten"))?.into_iter().collect()))
-    }
-}
-
-pub(crate) struct Forgotten(HashSet<String>);
-
-impl Forgotten {
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn has(&self, key: &Key) -> bool {
-        // Mostly there are none, and hashing ten thousand names is not free.
-        !self.0.is_empty()
-            && self.0.contains(&format!("{}.json", blake3::hash(key.as_str().as_bytes()).to_hex()))
+        Forgotten::list(&self.forgotten_folder())
     }
 }
 

@@ -236,6 +236,13 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
             .fix("rekindle repair ID"),
         );
     }
+    for session in &vault.unfinished {
+        findings.push(
+            Finding::warning(Id::ForgetUnfinished, format!("forgetting {session} was interrupted"))
+                .why("rekindle may still keep text of it")
+                .fix(format!("rekindle vault forget {session} --yes")),
+        );
+    }
 }
 
 #[cfg(test)]
@@ -337,6 +344,7 @@ mod tests {
         };
         check_state(busy, &["state-well"]);
         check_state(|facts| facts.vault.losses = vec!["1a2b3c4d emptied".to_owned()], &["vault-losses"]);
+        check_state(|facts| facts.vault.unfinished = vec!["1a2b3c4d".to_owned()], &["forget-unfinished"]);
         check_state(|facts| facts.vault.trouble = Some("x".to_owned()), &["vault-unreadable"]);
     }
 }

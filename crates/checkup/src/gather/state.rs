@@ -175,14 +175,15 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
     let written = std::fs::metadata(state.cache().join("vault-files.json")).and_then(|meta| meta.modified());
     facts.synced = written.ok().and_then(|time| Timestamp::try_from(time).ok());
     match losses(state, configs) {
-        Ok(losses) => facts.losses = losses,
+        Ok((losses, unfinished)) => (facts.losses, facts.unfinished) = (losses, unfinished),
         Err(error) => facts.trouble = Some(error.to_string()),
     }
     facts
 }
 
-/// What was emptied, cut short or overwritten. What is gone altogether was deleted by somebody, and is no damage.
-fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<Vec<String>, doctor::Error> {
+/// What was emptied, cut short or overwritten, and what was not forgotten to the end. What is gone altogether was deleted by
+/// somebody, and is no damage.
+fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<(Vec<String>, Vec<String>), doctor::Error> {
     let clinic = Clinic::open(state.clone(), configs.to_vec())?;
     let mut told = Vec::new();
     for (loss, _) in clinic.losses()? {
@@ -193,7 +194,9 @@ fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<Vec<String>, doctor
             told.push(session.short().to_owned());
         }
     }
-    Ok(told)
+    let unfinished = clinic.vault.tombstones()?.into_iter().filter(|tombstone| tombstone.unfinished);
+    let unfinished = unfinished.filter_map(|tombstone| Some(tombstone.key.session()?.to_string()));
+    Ok((told, unfinished.collect()))
 }
 
 #[cfg(test)]

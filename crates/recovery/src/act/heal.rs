@@ -15,7 +15,7 @@ impl Actor<'_> {
     pub(super) fn heal(&self, session: &SessionId, act: Act) -> Result<Outcome, String> {
         match act {
             Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
-            Act::VaultResume => match self.clinic.restore(session, Wanted::Best) {
+            Act::VaultResume => match self.clinic.restore(session, None, Wanted::Best) {
                 Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
                 Ok(Some(Err(refusal))) => Err(refusal.to_string()),
                 Ok(None) => Err("the vault does not have it".to_owned()),
@@ -44,7 +44,7 @@ impl Actor<'_> {
     }
 
     fn file(&self, session: &SessionId) -> Result<TranscriptFile, String> {
-        match self.clinic.target(session.as_str()) {
+        match self.clinic.transcript_of(session) {
             Ok(Target::File(file)) => Ok(file),
             Ok(Target::Gone(_)) => Err("its transcript is gone".to_owned()),
             Err(error) => Err(error.to_string()),

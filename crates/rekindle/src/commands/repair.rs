@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         Some(text) => match context.target(text)? {
             Target::File(file) => vec![file],
-            Target::Gone(session) => return put_back(context, args, &session),
+            Target::Gone(absent) => return put_back(context, args, &absent),
         },
     };
     if args.as_copy || args.last.is_some() {
@@ -246,7 +246,8 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
 }
 
 /// A transcript that is gone comes back from the vault.
-fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Result<Exit, Failure> {
+fn put_back(context: &Context, args: &Args, absent: &doctor::Absent) -> Result<Exit, Failure> {
+    let session = &absent.session;
     if args.as_copy || args.last.is_some() || args.branch.is_some() {
         let message =
             format!("the transcript of {session} is gone, and only a transcript can be copied or changed");
@@ -276,5 +277,5 @@ fn put_back(context: &Context, args: &Args, session: &agents::SessionId) -> Resu
         return out.finish();
     }
     let _operation = context.begin_operation("repair");
-    super::vault::put_back(context, session, doctor::Wanted::Best, args.json)
+    super::vault::put_back(context, session, absent.config.as_ref(), doctor::Wanted::Best, args.json)
 }

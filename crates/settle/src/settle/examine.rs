@@ -13,7 +13,7 @@ use transcript::Ending;
 
 use super::{Settled, Settler};
 use crate::alarm::{self, Alarm, Sweep};
-use crate::complete::{complete_run, complete_talk, first_line};
+use crate::complete::{complete_forgotten, complete_run, complete_talk, first_line};
 use crate::derive;
 use crate::ending::{ending, refused};
 use crate::world::World;
@@ -61,6 +61,10 @@ impl Settler {
                     && newest >= busy.since
                 {
                     record.activity = Some(Activity { state: Doing::Idle, since: newest });
+                }
+                if settled.forgotten.contains(id) {
+                    complete_forgotten(record, &talk);
+                    continue;
                 }
                 if let Some(summary) = complete_talk(record, &talk) {
                     let path = self.summaries().join(format!("{}.txt", record.short_id));

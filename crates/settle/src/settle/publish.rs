@@ -26,7 +26,9 @@ impl Settler {
         settled: &mut Settled,
     ) {
         for (id, events) in std::mem::take(&mut settled.logged) {
-            let Some(record) = records.get(&id) else { continue };
+            let Some(record) = records.get(&id).filter(|_| !settled.forgotten.contains(&id)) else {
+                continue;
+            };
             if let Err(error) = talk_log::write(record, &events, endings.get(&id), &self.zone) {
                 settled.troubles.push(format!("cannot {error}: {}", error.source));
             }

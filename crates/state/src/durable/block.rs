@@ -28,3 +28,11 @@ pub fn overwrite_block(path: &Path, text: &[u8]) -> Result<bool, Error> {
     file.write_all_at(&block, 0).map_err(at("write", path))?;
     Ok(true)
 }
+
+/// Overwrites bytes of a file in place and waits for the disk. For files that others append to meanwhile: replaced, they would
+/// lose what was appended since they were read.
+pub fn overwrite(path: &Path, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    let file = OpenOptions::new().write(true).open(path).map_err(at("open", path))?;
+    file.write_all_at(bytes, offset).map_err(at("write", path))?;
+    file.sync_data().map_err(at("write out", path))
+}

@@ -205,6 +205,49 @@ pub fn load(state: &StateDir, key: Option<&Key>, id: &str) -> Result<Loaded, Sav
     Ok(Loaded { id: id.to_owned(), head, whole, origin, scrollback })
 }
 
+/// Writes a save again that something was taken out of, and its scrollback where that changed: `Some(None)` where none of it
+/// is left. What was not written here does not become genuine by it. Hold [`super::lock`].
+///
+/// # Errors
+/// It cannot be written, or is of a newer version.
+pub fn rewrite(
+    state: &StateDir,
+    key: &Key,
+    loaded: &Loaded,
+    mut whole: Map<String, Value>,
+    scrollback: Option<Option<Scrollback>>,
+) -> Result<(), SaveError> {
+    let path = state.saves().join(format!("{}.json", loaded.id));
+    if loaded.head.schema > SCHEMA {
+        return Err(SaveError::Newer { path, schema: loaded.head.schema });
+    }
+    let broken = |error: serde_json::Error| SaveError::Broken { path: path.clone(), why: error.to_string() };
+    let beside = path.with_extension("zst");
+    if let Some(changed) = &scrollback {
+        let told = changed.as_ref().map(|new| Beside {
+            panes: new.panes,
+            bytes: new.packed.len() as u64,
+            blake3: new.hash(),
+            taken_at: loaded.head.scrollback_taken(),
+        });
+        whole.insert("scrollback".to_owned(), serde_json::to_value(told).map_err(broken)?);
+    }
+    // The save first: killed in between, the old scrollback is not the one that it speaks of, and is found again.
+    let genuine = loaded.origin == Origin::Genuine;
+    if genuine {
+        whole.remove("mac");
+    }
+    let text = serde_json::to_string_pretty(&whole).map_err(broken)?;
+    let text = if genuine { key.seal(&text) } else { text };
+    durable::replace(&path, text.as_bytes())?;
+    match scrollback {
+        Some(Some(new)) => durable::replace(&beside, &new.packed)?,
+        Some(None) => durable::remove(&beside)?,
+        None => {}
+    }
+    Ok(())
+}
+
 /// Makes a save the one to restore. Hold [`super::lock`].
 ///
 /// # Errors

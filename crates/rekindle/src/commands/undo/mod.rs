@@ -162,7 +162,7 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Ch
     }
     let session = match context.target(text)? {
         Target::File(file) => file.session,
-        Target::Gone(session) => session,
+        Target::Gone(absent) => absent.session,
     };
     last_change(history, &session)
 }

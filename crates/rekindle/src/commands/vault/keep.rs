@@ -1,9 +1,8 @@
-//! Letting go: what is past its time, and what the user wants forgotten.
+//! Letting go of what is past its time.
 
 use std::path::Path;
 use std::time::Duration;
 
-use agents::SessionId;
 use agents::claude::{MANAGED_SETTINGS, managed_retention};
 use jiff::Timestamp;
 use serde_json::json;
@@ -53,40 +52,6 @@ pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit
             count(report.trashed.len() as u64, "conversation", "conversations"),
             count(report.backups as u64, "backup", "backups"),
             report.erased,
-        ));
-    }
-    out.finish()
-}
-
-pub(super) fn forget(
-    context: &Context,
-    session: &SessionId,
-    yes: bool,
-    dry_run: bool,
-    json: bool,
-) -> Result<Exit, Failure> {
-    if !yes && !dry_run {
-        return Err(Failure::new(
-            Exit::Refused,
-            format!("{session} would be erased from the vault for good"),
-        )
-        .hint("say so with --yes; the agent's own file is not touched"));
-    }
-    let found = context.clinic.vault.find(session)?;
-    for conversation in found.iter().filter(|_| !dry_run) {
-        context.clinic.vault.forget(&conversation.key, Timestamp::now())?;
-    }
-    if !dry_run && !found.is_empty() {
-        context.note_operation("vault forget", Effect::new(EffectKind::Forget).of(session))?;
-    }
-    let mut out = Out::new();
-    if json {
-        out.json(json!({ "sessionId": session.as_str(), "forgotten": found.len(), "dryRun": dry_run }));
-    } else {
-        out.line(&format!(
-            "{}  {}",
-            session.short(),
-            if dry_run { "would be forgotten" } else { "forgotten" }
         ));
     }
     out.finish()

@@ -1,5 +1,6 @@
 //! `rekindle vault`: the mirror of conversations from the command line.
 
+mod forget;
 mod keep;
 mod list;
 mod restore;
@@ -9,9 +10,10 @@ mod verify;
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::claude::ConfigDir;
 use clap::Subcommand;
-use vault::Wanted;
+use doctor::{SessionKey, pick};
+use vault::{Conversation, Wanted};
 
 pub(crate) use keep::prune_quietly;
 pub(crate) use restore::put_back;
@@ -92,7 +94,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Erase a conversation from the vault for good
+    /// Erase what rekindle keeps of a conversation for good
     #[command(after_help = "Example: rekindle vault forget 1a2b3c4d --yes")]
     Forget {
         /// A session's id or its beginning, a pane, a name or a directory
@@ -132,48 +134,58 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         Command::List { json } => list::list(context, *json),
         Command::Verify { json } => verify::verify(context, *json),
         Command::Restore { session, generation, whole, to, dry_run, json } => {
-            let session = find(context, session)?;
+            let key = find(context, session)?;
             let wanted = match generation {
                 Some(number) => Wanted::Number(*number),
                 None if *whole => Wanted::Whole,
                 None => Wanted::Best,
             };
             match to {
-                Some(path) => restore::restore_to(context, &session, wanted, path, *dry_run, *json),
-                None if *dry_run => restore::plan_restore(context, &session, wanted, *json),
+                Some(path) => restore::restore_to(context, &key, wanted, path, *dry_run, *json),
+                None if *dry_run => restore::plan_restore(context, &key, wanted, *json),
                 None => {
                     let _operation = context.begin_operation("vault restore");
-                    put_back(context, &session, wanted, *json)
+                    put_back(context, &key.session, Some(&key.config), wanted, *json)
                 }
             }
         }
         Command::Prune { dry_run, json } => keep::prune(context, *dry_run, *json),
         Command::Forget { session, yes, dry_run, json } => {
-            keep::forget(context, &find(context, session)?, *yes, *dry_run, *json)
+            forget::forget(context, session, *yes, *dry_run, *json)
         }
         Command::Status { json } => status::status(context, *json),
     }
 }
 
-/// The session a text means, by what is in the vault.
-fn find(context: &Context, text: &str) -> Result<SessionId, Failure> {
-    let all = context.clinic.vault.list()?;
-    let mut ids: Vec<SessionId> = all.into_iter().filter_map(|conversation| conversation.session).collect();
-    ids.retain(|id| !text.is_empty() && id.as_str().starts_with(text));
-    ids.sort();
-    ids.dedup();
-    match ids.as_slice() {
-        [only] => Ok(only.clone()),
-        [] if let Some(session) =
-            context.clinic.on_record(text).map_err(|error| context.untold(error))? =>
-        {
-            Ok(session)
-        }
-        [] => Err(Failure::new(Exit::Usage, format!("the vault has no session {text:?}"))
-            .hint("rekindle vault list shows what it has")),
-        _ => Err(Failure::new(
-            Exit::Usage,
-            format!("{text:?} is the beginning of {} sessions; give more of it", ids.len()),
-        )),
+/// The conversation a text means, by what is in the vault.
+fn find(context: &Context, text: &str) -> Result<SessionKey, Failure> {
+    find_among(context, text, vaulted(context)?)?.ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("the vault has no session {text:?}"))
+            .hint("rekindle vault list shows what it has")
+    })
+}
+
+/// Every conversation in the vault.
+fn vaulted(context: &Context) -> Result<Vec<SessionKey>, Failure> {
+    let all = context.clinic.vault.list()?.into_iter();
+    let key = |conversation: Conversation| {
+        let config = ConfigDir::new(conversation.config);
+        Some(SessionKey { session: conversation.session?, config })
+    };
+    Ok(all.filter_map(key).collect())
+}
+
+/// The one of these that a text means: by its id, else by what records know of panes, names and directories.
+fn find_among(context: &Context, text: &str, known: Vec<SessionKey>) -> Result<Option<SessionKey>, Failure> {
+    let told = |error| context.untold(error);
+    if let Some(key) = pick(text, &known).map_err(told)? {
+        return Ok(Some(key));
     }
+    let Some(session) = context.clinic.on_record(text).map_err(told)? else { return Ok(None) };
+    let account = context.clinic.account_of(&session);
+    let is_its = |key: &SessionKey| {
+        key.session == session && account.as_ref().is_none_or(|account| *account == key.config)
+    };
+    let known: Vec<SessionKey> = known.into_iter().filter(is_its).collect();
+    pick(session.as_str(), &known).map_err(told)
 }

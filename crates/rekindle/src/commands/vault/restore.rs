@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use agents::SessionId;
-use doctor::Refusal;
+use agents::claude::ConfigDir;
+use doctor::{Refusal, SessionKey};
 use serde_json::json;
 use transcript::{Buffer, Transcript};
-use vault::{Choice, Conversation, Wanted};
+use vault::{Choice, Conversation, Key, Wanted};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -16,10 +17,11 @@ use crate::output::{Out, count, say};
 pub(crate) fn put_back(
     context: &Context,
     session: &SessionId,
+    account: Option<&ConfigDir>,
     wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let back = match context.clinic.restore(session, wanted)? {
+    let back = match context.clinic.restore(session, account, wanted)? {
         None => return Err(no_such_generation(session, wanted)),
         Some(Err(Refusal::Doubtful(what))) => return Err(in_doubt(session, &what)),
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
@@ -95,33 +97,30 @@ fn in_doubt(session: &SessionId, what: &str) -> Failure {
 /// Which version a restore means.
 fn chosen(
     context: &Context,
-    session: &SessionId,
+    key: &SessionKey,
     wanted: Wanted,
 ) -> Result<(Conversation, String, Choice), Failure> {
-    let vault = &context.clinic.vault;
-    for conversation in vault.find(session)? {
-        let Some(file) = conversation.transcript() else { continue };
-        let choice = match vault.choose(&conversation, file, wanted) {
-            Err(vault::Error::Doubtful { what, .. }) => return Err(in_doubt(session, &what)),
-            choice => choice?,
-        };
-        if let Some(choice) = choice {
-            let name = file.name.clone();
-            return Ok((conversation, name, choice));
-        }
-    }
-    Err(no_such_generation(session, wanted))
+    let (vault, session) = (&context.clinic.vault, &key.session);
+    let none = || no_such_generation(session, wanted);
+    let conversation = vault.conversation(&Key::new(&key.config, Some(session)))?.ok_or_else(none)?;
+    let file = conversation.transcript().ok_or_else(none)?;
+    let choice = match vault.choose(&conversation, file, wanted) {
+        Err(vault::Error::Doubtful { what, .. }) => return Err(in_doubt(session, &what)),
+        choice => choice?.ok_or_else(none)?,
+    };
+    let name = file.name.clone();
+    Ok((conversation, name, choice))
 }
 
 pub(super) fn restore_to(
     context: &Context,
-    session: &SessionId,
+    key: &SessionKey,
     wanted: Wanted,
     path: &Path,
     dry_run: bool,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let (conversation, name, choice) = chosen(context, session, wanted)?;
+    let (conversation, name, choice) = chosen(context, key, wanted)?;
     if path.exists() {
         return Err(Failure::new(
             Exit::Refused,
@@ -137,17 +136,17 @@ pub(super) fn restore_to(
             state::durable::Kept::default(),
         )?;
     }
-    say_restored(session, &choice, path, dry_run, json)
+    say_restored(&key.session, &choice, path, dry_run, json)
 }
 
 pub(super) fn plan_restore(
     context: &Context,
-    session: &SessionId,
+    key: &SessionKey,
     wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let (conversation, name, choice) = chosen(context, session, wanted)?;
-    say_restored(session, &choice, &conversation.config.join(name), true, json)
+    let (conversation, name, choice) = chosen(context, key, wanted)?;
+    say_restored(&key.session, &choice, &conversation.config.join(name), true, json)
 }
 
 fn say_restored(

@@ -29,6 +29,7 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
             "generations": status.generations, "bytes": status.bytes, "stored": status.stored,
             "newest": status.newest.map(|at| at.to_string()), "forgotten": status.forgotten,
             "trash": status.trash, "losses": losses,
+            "unfinished": status.unfinished.iter().map(|key| key.as_str()).collect::<Vec<_>>(),
         }));
         return out.finish();
     }
@@ -46,6 +47,12 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&format!(
             "{} only here, {} forgotten, {} in the trash",
             status.gone, status.forgotten, status.trash
+        ));
+    }
+    for key in &status.unfinished {
+        let name = key.session().map(|session| session.to_string()).unwrap_or_default();
+        out.line(&format!(
+            "forgetting {name} was interrupted; finish it with: rekindle vault forget {name} --yes"
         ));
     }
     for (loss, lost) in &losses {

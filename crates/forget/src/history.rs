@@ -1,0 +1,108 @@
+//! The history of the state (`state.git`): a repository of our own is made anew from what is left. Its past held the text in
+//! any of its commits, and git has no way to take something out of one without making all later ones anew.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use mux::{Ran, run};
+use state::lock::Lock;
+use state::{StateDir, durable};
+
+use crate::{Error, PATIENCE, Subject, reading};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+const FRESH: &str = ".rekindle-history";
+
+/// Makes the history anew; what cannot be reached, in words.
+pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>, Error> {
+    let fresh = state.path().join(FRESH);
+    // A killed run left it: the new one that never got its place, or the old one.
+    durable::remove_tree(&fresh)?;
+    let git = state.history();
+    if !git.exists() {
+        return Ok(Vec::new());
+    }
+    if !state.has_history() {
+        return Ok(vec![format!(
+            "{} is a repository that rekindle did not make: commits in it may hold the conversation",
+            git.display()
+        )]);
+    }
+    let _alone = Lock::acquire(&state.locks().join("git"), PATIENCE)?;
+    let upstream = ask(state.path(), &git, &["rev-parse", "--abbrev-ref", "@{upstream}"])?;
+    let upstream =
+        upstream.status.success().then(|| String::from_utf8_lossy(&upstream.stdout).trim().to_owned());
+    let committed = ask(state.path(), &git, &["ls-files", "-z"])?.stdout;
+    durable::private_dir(&fresh)?;
+    told(&ask(state.path(), &fresh, &["init", "--quiet", "--initial-branch=main"])?)?;
+    for name in ["config", "info/exclude"] {
+        let bytes = state::files::read(git.join(name)).map_err(reading(&git))?;
+        durable::private_dir(&fresh.join("info"))?;
+        durable::replace(&fresh.join(name), &bytes)?;
+    }
+    // Without an upstream nothing is pushed: the old commits are there, and only their owner may take them away.
+    for key in ["branch.main.remote", "branch.main.merge"] {
+        ask(state.path(), &fresh, &["config", "--unset-all", key])?;
+    }
+    let there: Vec<&str> = std::str::from_utf8(&committed)
+        .unwrap_or_default()
+        .split('\0')
+        .filter(|name| !name.is_empty() && state.path().join(name).exists())
+        .collect();
+    for names in there.chunks(200) {
+        let words: Vec<&str> = ["add", "--"].into_iter().chain(names.iter().copied()).collect();
+        told(&ask(state.path(), &fresh, &words)?)?;
+    }
+    let message = format!("begin anew: {} is forgotten", subject.session.short());
+    told(&ask(
+        state.path(),
+        &fresh,
+        &["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message],
+    )?)?;
+    durable::exchange(&git, &fresh)?;
+    durable::remove_tree(&fresh)?;
+    Ok(upstream
+        .map(|name| {
+            format!(
+                "the upstream {name} of the state's history still has it: `git -C {} push --force` replaces what is there, and \
+                 `--set-upstream` lets rekindle push again",
+                state.path().display()
+            )
+        })
+        .into_iter()
+        .collect())
+}
+
+fn ask(folder: &Path, git: &Path, words: &[&str]) -> Result<Output, Error> {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .args([
+            "-c",
+            "user.name=rekindle",
+            "-c",
+            "user.email=rekindle@localhost",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(["-c", "gc.auto=0"])
+        .args(words)
+        .env("GIT_DIR", git)
+        .env("GIT_WORK_TREE", folder)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env_remove("GIT_INDEX_FILE");
+    match run(&mut command, DEADLINE) {
+        Ran::Done(output) => Ok(output),
+        Ran::TooLate => Err(Error::Git("git did not answer in time".to_owned())),
+        Ran::NotStarted(error) => Err(Error::Git(format!("git cannot be started: {error}"))),
+    }
+}
+
+fn told(output: &Output) -> Result<(), Error> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Git(said.lines().next().unwrap_or_default().to_owned()))
+}

@@ -1,0 +1,112 @@
+//! What rekindle keeps of one conversation in files of its own.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use state::durable::{self, Sync};
+
+use crate::{Eraser, Error, Subject, reading};
+
+impl Eraser<'_> {
+    pub(crate) fn erase_own(&self, subject: &Subject) -> Result<(), Error> {
+        let (state, session) = (&self.settler.state, &subject.session);
+        let short = session.short();
+        let instances = state.instances();
+        self.erase_logs(subject)?;
+        for path in [
+            instances.join(format!("descriptions/{short}.txt")),
+            instances.join(format!("summaries/{short}.txt")),
+            instances.join(format!("restore/context-cache/{session}.txt")),
+            state.snapshots().join(format!("context/{session}.md")),
+            state.status_cache(session),
+            state.spool().join(format!("{session}.status")),
+            self.settler.refuge.spool().join(format!("{session}.jsonl")),
+            self.settler.refuge.spool().join(format!("{session}.status")),
+        ] {
+            durable::remove(&path)?;
+        }
+        for launch in list(&state.launches())? {
+            durable::remove(&launch.join(format!("{session}.txt")))?;
+        }
+        durable::remove_tree(&state.snapshots().join(session.as_str()))?;
+        durable::remove_tree(&self.snapshots.join(session.as_str()))?;
+        // Records that could not be read and were set aside.
+        let aside = format!("{session}.");
+        for path in list(&state.session_health())? {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.starts_with(&aside) && !name.ends_with(".lock") {
+                durable::remove(&path)?;
+            }
+        }
+        self.erase_spool(subject)
+    }
+
+    // What is folded into the record goes; what a hook has left since stays, and so does what it writes meanwhile.
+    fn erase_spool(&self, subject: &Subject) -> Result<(), Error> {
+        let path = self.settler.state.spool().join(format!("{}.jsonl", subject.session));
+        let mut file = match state::files::open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            file => file.map_err(reading(&path))?,
+        };
+        let length = file.metadata().map_err(reading(&path))?.len();
+        let head = state::spool::head(&path).map_err(reading(&path))?;
+        let record = subject.held.as_ref().map(|held| &held.record);
+        let begun_anew =
+            record.is_some_and(|record| record.spool_head.is_some() && record.spool_head != head);
+        let folded = match record {
+            // A run that was killed has erased the spool that the record speaks of.
+            Some(_) if begun_anew => 0,
+            Some(record) => record.spool_offset.min(length),
+            None => length,
+        };
+        durable::remove(&path)?;
+        let mut late = Vec::new();
+        file.seek(SeekFrom::Start(folded))
+            .and_then(|_| file.read_to_end(&mut late))
+            .map_err(reading(&path))?;
+        if !late.is_empty() {
+            durable::append(&path, &late, Sync::Yes)?;
+        }
+        Ok(())
+    }
+
+    /// Log and report in the conversation's project (`log.enabled`). They are named after the time in the zone of that day,
+    /// so they are found by the end of their names.
+    fn erase_logs(&self, subject: &Subject) -> Result<(), Error> {
+        let record = subject.held.as_ref().map(|held| &held.record);
+        let Some(project) = record.and_then(|record| record.project_dir.as_deref()) else { return Ok(()) };
+        let mut folders = vec![project.join(".claude/logging")];
+        for _ in ["year", "month", "day"] {
+            let below: Result<Vec<Vec<PathBuf>>, Error> = folders.iter().map(|folder| list(folder)).collect();
+            folders = below?.into_iter().flatten().filter(|path| path.is_dir()).collect();
+        }
+        let ends =
+            [format!("-{}.jsonl", subject.session.short()), format!("-{}.md", subject.session.short())];
+        for folder in folders {
+            for path in list(&folder)? {
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                if ends.iter().any(|end| name.ends_with(end)) && is_its(&path, subject) {
+                    // The report tells whose the log is, so it goes last.
+                    let report = path.with_extension("md");
+                    durable::remove(&path.with_extension("jsonl"))?;
+                    durable::remove(&report)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+// Eight characters of an id may be another conversation's; the report has all of them.
+fn is_its(path: &Path, subject: &Subject) -> bool {
+    let report = state::files::read_to_string(path.with_extension("md"));
+    report.map_or(true, |report| report.contains(subject.session.as_str()))
+}
+
+fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(reading(folder))?,
+    };
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(reading(folder))).collect()
+}

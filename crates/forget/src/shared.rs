@@ -1,0 +1,85 @@
+//! What rekindle keeps about several conversations in one file.
+
+use std::path::Path;
+
+use serde_json::Value;
+use state::durable;
+
+use crate::logs::scrub_lines;
+use crate::scrub::scrub;
+use crate::words::About;
+use crate::{Eraser, Error, Subject, reading};
+
+/// Parts of the state directory that have rules of their own, or hold nothing that was said in this conversation: the vault,
+/// saves and records are erased elsewhere, and what hooks and panes of other conversations left is theirs.
+const ELSEWHERE: [&str; 9] =
+    ["vault", "saves", "session-health", "spool", "snapshots", "locks", "wiring", ".git", "paused"];
+
+impl Eraser<'_> {
+    pub(crate) fn erase_shared(&self, subject: &Subject) -> Result<(), Error> {
+        let root = self.settler.state.path();
+        for path in entries(root)? {
+            let name = path.file_name().unwrap_or_default();
+            if !ELSEWHERE.iter().any(|part| name == *part) {
+                erase_in(&path, subject)?;
+            }
+        }
+        scrub_lines(&self.settler.refuge.log(), subject)?;
+        // What a killed writer left beside what it was to replace.
+        for part in ["saves", "session-health", "spool"] {
+            for path in entries(&root.join(part))? {
+                if is_temporary(&path) {
+                    erase_in(&path, subject)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with(durable::TEMPORARY_PREFIX)
+}
+
+fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(reading(folder))?,
+    };
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(reading(folder))).collect()
+}
+
+fn erase_in(path: &Path, subject: &Subject) -> Result<(), Error> {
+    let meta = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        meta => meta.map_err(reading(path))?,
+    };
+    if meta.is_dir() {
+        return entries(path)?.iter().try_for_each(|path| erase_in(path, subject));
+    }
+    if !meta.is_file() {
+        return Ok(());
+    }
+    let appended =
+        |extension: &std::ffi::OsStr| extension == "jsonl" || extension == "log" || extension == "1";
+    if path.extension().is_some_and(appended) {
+        return scrub_lines(path, subject);
+    }
+    let bytes = state::files::read(path).map_err(reading(path))?;
+    if let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) {
+        if !scrub(&mut value, subject) {
+            return Ok(());
+        }
+        if is_temporary(path) {
+            return Ok(durable::remove(path)?);
+        }
+        return Ok(durable::replace(path, format!("{value:#}\n").as_bytes())?);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let about = if text.contains(subject.session.as_str()) { About::It } else { About::Anything };
+    if subject.words.are_in(&text, about) {
+        durable::remove(path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Forgetting a conversation: everywhere, for good.
+
+use std::time::Duration;
+
+use agents::claude::ConfigDir;
+use doctor::{SessionKey, Target};
+use forget::Eraser;
+use jiff::Timestamp;
+use serde_json::json;
+use state::operations::{Effect, EffectKind};
+use vault::Key;
+
+use super::{find_among, vaulted};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, say};
+
+/// A settle takes a fraction of a second; past this somebody is stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) fn forget(
+    context: &Context,
+    text: &str,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let key = find(context, text)?;
+    let SessionKey { config, session } = &key;
+    if !yes && !dry_run {
+        let text = format!("everything that rekindle keeps of {session} would be erased for good");
+        return Err(
+            Failure::new(Exit::Refused, text).hint("say so with --yes; the agent's own file is not touched")
+        );
+    }
+    let mut out = Out::new();
+    if dry_run {
+        if json {
+            out.json(json!({ "sessionId": session.as_str(), "configDir": config.path().to_string_lossy(), "forgotten": 1, "dryRun": true }));
+        } else {
+            out.line(&format!("{}  would be forgotten", session.short()));
+        }
+        return out.finish();
+    }
+    // Rows of the old file may still have to be carried over, and the copy of the repair tells how.
+    context.clinic.watch_kept()?;
+    if context.clinic.kept_files().iter().any(|kept| kept.session == *session) {
+        let text = format!("a process still has the old transcript of {session} open, from before a repair");
+        return Err(Failure::new(Exit::Refused, text).hint("end that process, then forget the conversation"));
+    }
+    // What hooks left is folded into the record first: what is not, would come back.
+    let settler = context.settler()?;
+    settler.settle(Timestamp::now(), PATIENCE)?;
+    let eraser =
+        Eraser { settler: &settler, vault: &context.clinic.vault, snapshots: context.snapshot_folder() };
+    let forgotten = eraser.forget(config, session, Timestamp::now()).map_err(|error| {
+        Failure::from(error)
+            .hint(format!("some of it may still be there; go on with: rekindle vault forget {session} --yes"))
+    })?;
+    context.note_operation("vault forget", Effect::new(EffectKind::Forget).of(session))?;
+    // Map, registry and names are made from the records, without what was said.
+    settler.settle(Timestamp::now(), PATIENCE)?;
+    if json {
+        out.json(json!({
+            "sessionId": session.as_str(), "configDir": config.path().to_string_lossy(), "forgotten": 1, "dryRun": false,
+            "heldBy": forgotten.held_by, "unreachable": forgotten.unreachable,
+        }));
+    } else {
+        out.line(&format!("{}  forgotten", session.short()));
+        for holder in &forgotten.held_by {
+            out.line(&format!("  {holder} holds a part of the same text, and keeps it"));
+        }
+    }
+    for words in &forgotten.unreachable {
+        say(&format!("rekindle: {words}"));
+    }
+    out.finish()
+}
+
+/// The conversation that is meant: one of the vault, one whose forgetting was begun, or one that has only a transcript.
+fn find(context: &Context, text: &str) -> Result<SessionKey, Failure> {
+    let mut known = vaulted(context)?;
+    for tombstone in context.clinic.vault.tombstones()? {
+        let account = tombstone.config.map(ConfigDir::new).or_else(|| account_of(context, &tombstone.key));
+        if let (Some(session), Some(config)) = (tombstone.key.session(), account) {
+            known.push(SessionKey { config, session });
+        }
+    }
+    if let Some(key) = find_among(context, text, known)? {
+        return Ok(key);
+    }
+    match context.target(text)? {
+        Target::File(file) => Ok(SessionKey { config: file.config, session: file.session }),
+        Target::Gone(absent) => match absent.config {
+            Some(config) => Ok(SessionKey { config, session: absent.session }),
+            None => Err(Failure::new(Exit::Usage, format!("rekindle keeps nothing of {text:?}"))),
+        },
+    }
+}
+
+/// What 0.1.0 forgot has no account in its tombstone: one of those in use has the same name.
+fn account_of(context: &Context, key: &Key) -> Option<ConfigDir> {
+    let session = key.session()?;
+    context.clinic.configs.iter().find(|config| Key::new(config, Some(&session)) == *key).cloned()
+}
