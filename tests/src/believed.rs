@@ -4,9 +4,11 @@
 use std::fs;
 use std::time::Duration;
 
+use agents::SessionId;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use state::seal::Key;
 
 use crate::home::Home;
 use crate::process::{self, wait_until};
@@ -74,12 +76,18 @@ impl Home {
         Ok((pane.to_owned(), body(pid)?))
     }
 
+    /// The key that hooks seal their lines with, as `init` makes it.
+    fn machine_key(&self) -> Result<Key> {
+        Ok(Key::create(&self.home().join(".config/rekindle/machine.key"))?)
+    }
+
     /// Leaves events of an agent in its session's spool, as its hooks do.
     pub fn said(&self, session: &str, body: &Body, events: &[Said<'_>]) -> Result<()> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
         let namespace = fs::read_link("/proc/self/ns/pid")?;
         let mut text = String::new();
+        let (key, id) = (self.machine_key()?, SessionId::new(session)?);
         for said in events {
             let at = Timestamp::now() - SignedDuration::from_secs(said.ago);
             let mut input = json!({"session_id": session, "cwd": self.project(), "hook_event_name": said.event,
@@ -95,7 +103,9 @@ impl Home {
                 event["launch"] = json!({"env": [["HOME", self.home()]], "entrypoint": "cli",
                     "bootId": boot.trim(), "pidDomain": format!("linux:{}:{}", machine.trim(), namespace.display())});
             }
-            text.push_str(&format!("\n{event}\n"));
+            let mut line = event.to_string().into_bytes();
+            key.seal_line(&id, &mut line);
+            text.push_str(&format!("\n{}\n", String::from_utf8(line)?));
         }
         let folder = self.state().join("spool");
         fs::create_dir_all(&folder)?;

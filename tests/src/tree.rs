@@ -63,9 +63,13 @@ pub fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Entry>> {
     Ok(found)
 }
 
-/// The names of what differs between two looks.
+/// The names of what differs between two looks. The machine's key and its folders are not counted: the key belongs to the
+/// data, not to what `init` wires, and stays as long as they do.
 pub fn differing(before: &BTreeMap<PathBuf, Entry>, after: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
-    changed(before, after).map(|name| name.display().to_string()).collect()
+    let of_key = |name: &&PathBuf| {
+        [".config", ".config/rekindle", ".config/rekindle/machine.key"].iter().any(|end| name.ends_with(end))
+    };
+    changed(before, after).filter(|name| !of_key(name)).map(|name| name.display().to_string()).collect()
 }
 
 /// What differs between two looks, for people; empty where nothing does.

@@ -29,6 +29,9 @@ impl Lab {
         let hooks: Map<String, Value> = EVENTS.iter().map(hook).collect();
         let settings = json!({"permissions": {"allow": ["Bash"]}, "hooks": hooks});
         fs::write(self.home.config().join("settings.json"), settings.to_string())?;
+        // `init` makes the key that hooks seal their lines with; so does any command that may write.
+        let settled = self.rekindle(&["settle"])?;
+        ensure!(settled.success(), "cannot settle: {}", settled.words());
         Ok(())
     }
 

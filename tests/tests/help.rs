@@ -41,6 +41,8 @@ fn help_of_the_program() {
                    elsewhere
       vault        The mirror of every conversation: bring it up to date, look into
                    it, take things out
+      trust        Show sessions whose records this machine did not write, and
+                   accept them
       init         Wire rekindle into your agents and shells, after showing every
                    change
       uninstall    Take out what `init` wired, and remove what rekindle remembers

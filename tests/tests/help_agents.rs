@@ -272,3 +272,29 @@ fn help_of_inject() {
     whose line something is typed. Exit 4: nobody can tell whether it has arrived.
     "#);
 }
+
+#[test]
+fn help_of_trust() {
+    insta::assert_snapshot!(help(&["trust"]).unwrap(), @r#"
+    Show sessions whose records this machine did not write, and accept them
+
+    Usage: rekindle trust [OPTIONS] [SESSION]...
+
+    Arguments:
+      [SESSION]...  Only these sessions; all of them where none is named
+
+    Options:
+          --yes   Accept without asking
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Examples:
+      rekindle trust
+      rekindle trust 1a2b3c4d
+      rekindle trust --yes
+
+    A record that was edited, copied from another machine or sealed with another key
+    starts nothing by itself. This shows what it would start, and makes it this
+    machine's own after a yes. If the machine's key is lost, a new one is made.
+    "#);
+}

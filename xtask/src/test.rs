@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use lab::agent::VERSIONS;
@@ -25,26 +26,38 @@ struct Count {
 
 /// Runs everything to its end, then says how much of it failed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let begun = Instant::now();
     tools::install()?;
     let program = workspace::build_program()?;
-    let mut parts = vec![
-        ("tests", workspace_tests(&program)?),
-        ("doc tests", count(workspace::cargo(&["test", "--workspace", "--doc"]))?),
-    ];
-    parts.push(("recall", recalls(args.quick)?));
+    println!("setup and build: {} min", minutes(begun));
+    let mut parts = Vec::new();
+    let mut add = |name: &'static str, run: &dyn Fn() -> Result<Count>| -> Result<()> {
+        let begun = Instant::now();
+        parts.push((name, run()?, minutes(begun)));
+        Ok(())
+    };
+    add("tests", &|| workspace_tests(&program))?;
+    add("doc tests", &|| count(workspace::cargo(&["test", "--workspace", "--doc"])))?;
+    add("recall", &|| recalls(args.quick))?;
     #[cfg(target_os = "linux")]
-    parts.push(("chaos", rounds(args.quick)?));
+    add("chaos", &|| rounds(args.quick))?;
     if !args.quick && workspace::root().join("bindings/node/package.json").exists() {
-        parts.push(("node binding", node_binding()?));
+        add("node binding", &node_binding)?;
     }
     println!();
-    for (name, count) in &parts {
-        println!("{name}: {} passed, {} failed", count.passed, count.failed);
+    for (name, count, minutes) in &parts {
+        println!("{name} ({minutes} min): {} passed, {} failed", count.passed, count.failed);
     }
+    println!("all of it took {} min", minutes(begun));
     let (passed, failed) =
-        parts.iter().fold((0, 0), |sum, (_, count)| (sum.0 + count.passed, sum.1 + count.failed));
+        parts.iter().fold((0, 0), |sum, (_, count, _)| (sum.0 + count.passed, sum.1 + count.failed));
     println!("{passed} passed, {failed} failed");
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Minutes since then, to a tenth.
+fn minutes(begun: Instant) -> String {
+    format!("{:.1}", begun.elapsed().as_secs_f64() / 60.0)
 }
 
 fn workspace_tests(program: &std::path::Path) -> Result<Count> {

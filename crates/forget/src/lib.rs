@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use settle::Settler;
 use state::durable;
 use state::lock::{Lock, LockError};
+use state::machine_key::KeyTrouble;
 use state::record::RecordError;
 use state::saves::SaveError;
 use vault::{Key, Vault};
@@ -54,6 +55,9 @@ pub struct Forgotten {
 /// Why it is not done yet. The tombstone stays, and the next run goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The state directory belongs to a key that is not here.
+    #[error(transparent)]
+    Key(#[from] KeyTrouble),
     /// Another process settles, saves or restores.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -95,6 +99,8 @@ impl Eraser<'_> {
         now: Timestamp,
     ) -> Result<Forgotten, Error> {
         let state = &self.settler.state;
+        // Nothing is begun that could not be written down at the end.
+        self.settler.key.writing()?;
         let key = Key::new(config, Some(session));
         durable::private_dir(&state.locks())?;
         let _no_restore = Lock::acquire(&state::saves::restore_lock(state, None), PATIENCE)?;
@@ -116,7 +122,7 @@ impl Eraser<'_> {
 
     /// What is to be forgotten, gathered before anything goes.
     fn subject(&self, config: &ConfigDir, session: &SessionId) -> Result<Subject, Error> {
-        let held = state::record::load(&self.settler.state, Some(&self.settler.key), session)?;
+        let held = state::record::load(&self.settler.state, self.settler.key.reading(), session)?;
         // One id in two accounts has one record: that of the other one stays as it is.
         let ours = |held: &state::record::Held| {
             held.record.config_dir().is_none_or(|dir| words::same_folder(&dir, config.path()))

@@ -27,6 +27,6 @@ impl Eraser<'_> {
                 evidence.detail = "(forgotten)".to_owned();
             }
         }
-        Ok(state::record::store(&self.settler.state, &self.settler.key, &held)?)
+        Ok(state::record::store(&self.settler.state, self.settler.key.writing()?, &held)?)
     }
 }

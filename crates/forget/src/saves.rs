@@ -10,7 +10,7 @@ use crate::{Eraser, Error, Subject, reading};
 
 impl Eraser<'_> {
     pub(crate) fn erase_saves(&self, subject: &Subject) -> Result<(), Error> {
-        let (state, key) = (&self.settler.state, &self.settler.key);
+        let (state, key) = (&self.settler.state, self.settler.key.writing()?);
         let folder = state.saves();
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

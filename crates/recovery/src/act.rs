@@ -21,7 +21,7 @@ use state::StateDir;
 use state::config::ResumeFallback;
 use state::launch::making;
 use state::lock::Lock;
-use state::record::SessionRecord;
+use state::record::{Machine, SessionRecord};
 
 use crate::briefing::Briefing;
 use crate::outcome::{Outcome, Restored};
@@ -40,6 +40,8 @@ pub struct Actor<'a> {
     pub clinic: &'a Clinic,
     /// The records, by conversation.
     pub records: &'a BTreeMap<SessionId, SessionRecord>,
+    /// The machine that this is: runs of another one give no start its words.
+    pub machine: Machine,
     /// How many agents start at once.
     pub max_parallel: usize,
     /// Show what would be resumed, and wait for the user in each pane.

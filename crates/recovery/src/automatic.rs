@@ -86,7 +86,7 @@ mod tests {
 
     fn record() -> SessionRecord {
         let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
-        let run = serde_json::json!({"launchedAt": "2026-01-01T00:00:00Z", "pid": 1, "procStart": 1, "grade": "proven"});
+        let run = serde_json::json!({"launchedAt": "2026-01-01T00:00:00Z", "pid": 1, "procStart": 1, "provenance": "process", "grade": "proven"});
         record.runs.push(serde_json::from_value::<Run>(run).unwrap());
         record
     }

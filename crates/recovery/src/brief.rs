@@ -33,7 +33,8 @@ impl Actor<'_> {
         how: Outcome,
         open: &[Deed],
     ) -> Result<Told, durable::Error> {
-        let record = self.records.get(session);
+        // Text of a record that is not this machine's own is shown to people, and told to no agent.
+        let record = self.records.get(session).filter(|record| record.distrust(&self.machine).is_none());
         let by_hook = |text: String| Told { by_hook: Some(text), prompt: None };
         match (act, self.briefing, record) {
             (Act::Begin, ..) => Ok(Told::default()),
@@ -85,7 +86,7 @@ fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) ->
 
 /// The short context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
 fn short(state: &StateDir, session: &SessionId, record: Option<&SessionRecord>, zone: &TimeZone) -> String {
-    if let Ok(text) = state::files::read_to_string(prepared(state, session)) {
+    if let (Some(_), Ok(text)) = (record, state::files::read_to_string(prepared(state, session))) {
         return text;
     }
     /// Nothing but a head is in it: no limit is met.

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use mux::Listing;
 use state::StateDir;
 use state::durable;
-use state::record::{SessionRecord, SummarySource, TmuxPlace};
+use state::record::{Machine, SessionRecord, SummarySource, TmuxPlace};
 use state::snapshots::Shelf;
 use transcript::{Buffer, Status, Transcript};
 
@@ -48,13 +48,18 @@ const ACTOR: [&str; 2] = ["BD_ACTOR", "BEADS_ACTOR"];
 impl Briefing<'_> {
     /// The brief of a conversation.
     pub fn brief(&self, session: &SessionId) -> Brief {
-        let record = self.records.get(session);
+        // Text of a record that is not this machine's own is told to no agent.
+        let record = self.records.get(session).filter(|record| record.distrust(&Machine::this()).is_none());
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
         let shown = || Some(self.shelf.as_ref()?.latest(session)?.text);
         let screen = record.and_then(|record| self.screen(record)).or_else(shown);
         let summary = record.and_then(|record| self.summary(record));
-        let prepared =
-            state::files::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default();
+        let prepared = match record {
+            Some(_) => {
+                state::files::read_to_string(prepared(&self.clinic.state, session)).unwrap_or_default()
+            }
+            None => String::new(),
+        };
         let running = record.map(running).unwrap_or_default();
         let material = Material {
             name: record.and_then(|record| record.name.as_deref()),

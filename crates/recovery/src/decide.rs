@@ -26,6 +26,8 @@ pub struct Remembered {
     pub status: Status,
     /// Why, in the record's word.
     pub reason: Option<String>,
+    /// Why what its record says of its agent is not acted on; nothing where it is.
+    pub distrusted: Option<&'static str>,
     /// Whether its user wants it back whatever happened.
     pub persistent: bool,
     /// When it was last heard of.
@@ -287,6 +289,11 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
         };
         return Some(decision(Act::Shell, how));
     }
+    if let Some(why) = remembered.distrusted {
+        let how =
+            format!("rekindle recover {} resumes it without any recorded flags", remembered.session.short());
+        return Some(decision(Act::Offer, format!("{why}: {how}")));
+    }
     if remembered.reason.as_deref() == Some("cleared") && !remembered.persistent {
         let why = "you had cleared it, and its agent was killed before the fresh conversation began";
         return Some(decision(Act::Offer, why));
@@ -329,6 +336,7 @@ mod tests {
             grade: Grade::Proven,
             status: Status::Crashed,
             reason: Some("server_exit".to_owned()),
+            distrusted: None,
             persistent: false,
             last_seen: Timestamp::from_second(1_000_000).unwrap(),
             out_of_sight: None,
@@ -467,6 +475,11 @@ mod tests {
         check(|f| (f.grade, f.places_agree) = (Grade::Likely, false), Act::Offer, "do not say the same");
         check(|f| f.grade = Grade::Likely, Act::Resume, "whole");
         check(|f| f.last_seen = Timestamp::from_second(900_000).unwrap(), Act::Offer, "too long ago");
+    }
+
+    #[test]
+    fn a_record_that_this_machine_did_not_write_starts_nothing_by_itself() {
+        check(|f| f.distrusted = Some("its record was edited"), Act::Offer, "rekindle recover s1");
     }
 
     #[test]

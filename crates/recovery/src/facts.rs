@@ -15,14 +15,14 @@ use semver::Version;
 use settle::Settled;
 use settle::view::{Sources, View};
 use state::config::ResumeFallback;
-use state::record::{Grade, SessionRecord};
+use state::record::{GenuineRun, Grade, Machine, Run, SessionRecord};
 use state::spool;
 use transcript::{Buffer, Status as Scanned};
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
 use crate::elsewhere::LiveOwner;
 use crate::gates::quota;
-use crate::recipe::{Recipe, in_words};
+use crate::recipe::{Launch, Recipe, in_words};
 use crate::still_running::{StillRunning, still_running};
 
 /// Where facts come from: one look at everything, for all panes.
@@ -39,6 +39,8 @@ pub struct Ground<'a> {
     survey: Option<Survey>,
     pub(crate) now: Timestamp,
     home: Option<PathBuf>,
+    /// The machine that this is.
+    pub(crate) machine: Machine,
     /// Until when the quota of an account is spent.
     spent: BTreeMap<PathBuf, String>,
 }
@@ -72,8 +74,9 @@ impl<'a> Ground<'a> {
     ) -> Ground<'a> {
         let owners = clinic.owners();
         let survey = clinic.survey_beside(&owners).ok();
+        let machine = settled.world.machine();
         let spent = spent(clinic, settled, quota_spent_at, now);
-        Ground { clinic, settled, owners, view: OnceCell::new(), around, survey, now, home, spent }
+        Ground { clinic, settled, owners, view: OnceCell::new(), around, survey, now, home, machine, spent }
     }
 
     /// What is known of the conversation of a saved pane, and how it would be started.
@@ -90,7 +93,12 @@ impl<'a> Ground<'a> {
         let directory = record.and_then(|record| record.project_dir.clone()).or_else(|| agent.cwd.clone());
         let recipe = self.recipe(session, record);
         let argv = recipe.as_ref().map(|recipe| recipe.argv(ladder(transcript, fallback).act));
-        let grade = if imported { Grade::Guess } else { record.map_or(Grade::Guess, |_| agent.grade) };
+        // The save says which pane it was; how sure that is, no more than the record does.
+        let on_record = record.and_then(SessionRecord::run).and_then(|run| run.grade);
+        let grade = match record {
+            Some(_) if !imported => on_record.map_or(agent.grade, |grade| grade.min(agent.grade)),
+            _ => Grade::Guess,
+        };
         let places_agree = record.is_some_and(|record| {
             let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()));
             place.is_some_and(|place| place.reference == reference) && record.cwd == agent.cwd
@@ -100,6 +108,7 @@ impl<'a> Ground<'a> {
             grade,
             status: record.map_or(state::record::Status::Crashed, |record| record.status),
             reason: record.and_then(|record| record.reason.clone()),
+            distrusted: record.and_then(|record| record.distrust(&self.machine)),
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
             out_of_sight: record.and_then(SessionRecord::config_dir).filter(|account| !self.sees(account)),
@@ -173,7 +182,13 @@ impl<'a> Ground<'a> {
 
     fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {
         let run = record.and_then(SessionRecord::run)?;
-        let settings = match run.env.get("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty()) {
+        let own = run.genuine(&self.machine).map(GenuineRun::run);
+        let settings = match own
+            .unwrap_or(&Run { env: BTreeMap::new(), ..run.clone() })
+            .env
+            .get("CLAUDE_CONFIG_DIR")
+            .filter(|config| !config.is_empty())
+        {
             Some(config) => Path::new(config).join(".claude.json"),
             None => self.home.as_deref()?.join(".claude.json"),
         };
@@ -189,7 +204,8 @@ impl<'a> Ground<'a> {
     }
 
     fn recipe(&self, session: &SessionId, record: Option<&SessionRecord>) -> Option<Recipe> {
-        let run = record.and_then(SessionRecord::run);
+        let genuine = record.and_then(|record| record.genuine_run(&self.machine));
+        let run = genuine.map(GenuineRun::run);
         let recorded_by = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
         // An agent that was updated in between may know other flags.
         let installed = run.and_then(|run| {
@@ -200,7 +216,7 @@ impl<'a> Ground<'a> {
         let version = installed.unwrap_or_else(|| recorded_by.clone());
         let fresh = record.is_some_and(|record| self.now.duration_since(record.last_seen) < BYPASS_FRESH);
         Some(Recipe {
-            recorded: run.and_then(|run| run.argv.clone()),
+            recorded: Launch::of(record, genuine),
             recorded_by,
             version,
             bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },

@@ -3,14 +3,15 @@
 use agents::SessionId;
 use agents::claude::launch::{Argv, Bypass, Note, Refusal, Resume, Transcript, resume_argv};
 use semver::Version;
+use state::record::{GenuineRun, SessionRecord};
 
 use crate::decide::Act;
 
 /// What the words of a start are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// The words of the first start; nothing where the agent has overwritten them.
-    pub(crate) recorded: Option<Vec<String>>,
+    /// The words of the first start.
+    pub(crate) recorded: Launch,
     /// The version that was started with them.
     pub(crate) recorded_by: Version,
     /// The version that is there now.
@@ -35,7 +36,7 @@ impl Recipe {
     /// The words of the first start cannot be used again.
     pub fn argv(&self, act: Act) -> Result<Argv, Refusal> {
         resume_argv(&Resume {
-            recorded: self.recorded.as_deref(),
+            recorded: self.recorded.words(),
             recorded_by: &self.recorded_by,
             version: &self.version,
             session: self.session(act),
@@ -45,6 +46,37 @@ impl Recipe {
             },
             bypass: self.bypass,
         })
+    }
+}
+
+/// The words of a run's first start, as far as they may be used again. Only a genuine run gives any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Launch(Recorded);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Recorded {
+    Words(Vec<String>),
+    /// The agent has overwritten them, or no run is on record.
+    Unknown,
+    /// The record is not this machine's own.
+    Untrusted,
+}
+
+impl Launch {
+    /// The words of this run; a record without a genuine one gives none.
+    pub(crate) fn of(record: Option<&SessionRecord>, genuine: Option<GenuineRun<'_>>) -> Launch {
+        Launch(match (genuine, record.and_then(SessionRecord::run)) {
+            (Some(run), _) => run.argv().map_or(Recorded::Unknown, |words| Recorded::Words(words.to_vec())),
+            (None, Some(_)) => Recorded::Untrusted,
+            (None, None) => Recorded::Unknown,
+        })
+    }
+
+    fn words(&self) -> Option<&[String]> {
+        match &self.0 {
+            Recorded::Words(words) => Some(words),
+            Recorded::Unknown | Recorded::Untrusted => None,
+        }
     }
 }
 

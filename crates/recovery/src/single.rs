@@ -55,6 +55,7 @@ impl Remembered {
     fn wanted_by_its_user(self, now: Timestamp) -> Remembered {
         Remembered {
             grade: Grade::Proven,
+            distrusted: None,
             persistent: true,
             last_seen: now,
             trusted: None,
@@ -186,6 +187,7 @@ mod tests {
             grade: Grade::Proven,
             status: Status::Crashed,
             reason: Some("process_died".to_owned()),
+            distrusted: None,
             persistent: false,
             last_seen: Timestamp::UNIX_EPOCH,
             out_of_sight: None,

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     branches, completions, doctor, explain, history, hook, init, inject, man, map, name, note, pane, pause,
     recover, redo, repair, restore, save, saves, scan, service, settle, show, status, statusline, task, tick,
-    tmux_conf, tmux_status, undo, uninstall, unpause, up, vault,
+    tmux_conf, tmux_status, trust, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Inject(inject::Args),
     Saves(saves::Args),
     Vault(vault::Args),
+    Trust(trust::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),

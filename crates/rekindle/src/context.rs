@@ -9,9 +9,9 @@ use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
 use state::config::Config;
+use state::machine_key::MachineKey;
 use state::operations::Effect;
 use state::refuge::Refuge;
-use state::seal::Key;
 use state::snapshots::Shelf;
 
 use crate::exit::{Exit, Failure};
@@ -91,7 +91,7 @@ impl Context {
         Ok(Settler {
             state: self.clinic.state.clone(),
             refuge: refuge(&around.state),
-            key: Key::open(&around.machine_key)?,
+            key: MachineKey::open(&self.clinic.state, &around.machine_key)?,
             configs: self.clinic.configs.clone(),
             accounts: self.config.slots.iter().map(account).collect(),
             keep_map: self.config.restore.keep_map,

@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use state::machine_key::KeyTrouble;
+use state::saves::SaveError;
+
 /// Every way a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -65,6 +68,15 @@ impl Failure {
     }
 }
 
+/// Whether this process must not write, since the state directory's key is not here.
+fn is_key_trouble(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<KeyTrouble>()
+            || matches!(cause.downcast_ref(), Some(settle::Error::Key(_)))
+            || matches!(cause.downcast_ref(), Some(SaveError::Key(_)))
+    })
+}
+
 /// Errors of libraries become one sentence: the error and its causes.
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
@@ -75,7 +87,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
                 .downcast_ref::<std::io::Error>()
                 .is_some_and(|io| io.kind() == std::io::ErrorKind::StorageFull)
         });
-        let failure = Failure::new(Exit::Failed, format!("cannot {}", causes.join(": ")));
+        let is_key = is_key_trouble(&error);
+        let exit = if is_key { Exit::Refused } else { Exit::Failed };
+        let failure = Failure::new(exit, format!("cannot {}", causes.join(": ")));
         if is_space { failure.hint("the disk is full: make room and try again") } else { failure }
     }
 }

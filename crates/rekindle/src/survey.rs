@@ -38,16 +38,16 @@ impl Survey {
         let now = Timestamp::now();
         let pause = pause::read(&context.clinic.state);
         let (settled, stale) = match &pause {
-            Some(_) => (settler.look(now)?, None),
+            Some(_) => (settler.look()?, None),
             None => match settler.settle(now, PATIENCE) {
                 Ok(settled) => {
                     follow_up(&settler, &settled);
                     (settled, None)
                 }
                 Err(settle::Error::Lock(LockError::Held { .. })) => {
-                    (settler.look(now)?, Some("another process is settling".to_owned()))
+                    (settler.look()?, Some("another process is settling".to_owned()))
                 }
-                Err(error) => (settler.look(now)?, Some(Failure::from(error).message().to_owned())),
+                Err(error) => (settler.look()?, Some(Failure::from(error).message().to_owned())),
             },
         };
         let sources = Sources {

@@ -193,7 +193,7 @@ fn scrollback(
 mod tests {
 
     use state::StateDir;
-    use state::seal::Key;
+    use state::machine_key::MachineKey;
 
     use super::*;
     use crate::resurrect::resurrected;
@@ -213,7 +213,7 @@ mod tests {
         fn new(panes: usize, keep: usize) -> Desk {
             let root = tempfile::tempdir().unwrap();
             let state = StateDir::open(root.path().join("state")).unwrap();
-            let key = Key::open(&root.path().join("key")).unwrap();
+            let key = MachineKey::open(&state, &root.path().join("key")).unwrap();
             let saver = Saver { state, key, keep, patience: Duration::ZERO };
             let line = |at: usize| format!("pane\twork\t0\t1\t:*\t{at}\ttitle\t:/a\t1\tbash\t:\n");
             let text: String = (0..panes).map(line).collect();
@@ -232,7 +232,7 @@ mod tests {
         }
 
         fn ids(&self) -> Vec<String> {
-            let listed = state::saves::list(&self.saver.state, Some(&self.saver.key)).unwrap();
+            let listed = state::saves::list(&self.saver.state, self.saver.key.reading()).unwrap();
             listed.generations.into_iter().map(|save| save.id).collect()
         }
 

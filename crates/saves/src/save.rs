@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use state::record::Grade;
 use state::saves::{Counts, Head, Loaded};
+use state::seal::Origin;
 
 /// Everything a save says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,9 +61,20 @@ pub struct Agent {
 
 impl Save {
     /// Reads a save; what is unknown here is passed over. Nothing where its servers cannot be read.
+    ///
+    /// One without a valid code counts as imported, and which session was in which pane is a guess: whoever edited it may
+    /// have exchanged them.
     pub fn of(loaded: &Loaded) -> Option<Save> {
         let id = Some(loaded.id.clone());
-        Some(Save { id, head: loaded.head.clone(), servers: servers(&loaded.whole)? })
+        let mut save = Save { id, head: loaded.head.clone(), servers: servers(&loaded.whole)? };
+        if loaded.origin == Origin::Foreign {
+            save.head.imported = true;
+        }
+        if save.head.imported {
+            let agents = save.servers.iter_mut().flat_map(|server| &mut server.agents);
+            agents.for_each(|agent| agent.grade = Grade::Guess);
+        }
+        Some(save)
     }
 }
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use state::StateDir;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
+use state::machine_key::MachineKey;
 use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollback};
-use state::seal::Key;
 
 use crate::guard::objection;
 use crate::save::{self, SavedServer};
@@ -21,7 +21,7 @@ pub struct Saver {
     /// What rekindle remembers.
     pub state: StateDir,
     /// The machine's key.
-    pub key: Key,
+    pub key: MachineKey,
     /// How many saves are kept.
     pub keep: usize,
     /// How long another save may take.
@@ -138,11 +138,11 @@ impl Saver {
 
     /// The save that is current now, and the files that were passed over on the way to it.
     pub(crate) fn current(&self) -> Result<(Option<Loaded>, Vec<saves::Skipped>), SaverError> {
-        if let Some(current) = saves::named_current(&self.state, Some(&self.key)) {
+        if let Some(current) = saves::named_current(&self.state, self.key.reading()) {
             return Ok((Some(current), Vec::new()));
         }
-        let listed = saves::list(&self.state, Some(&self.key))?;
-        let current = listed.current.and_then(|id| saves::load(&self.state, Some(&self.key), &id).ok());
+        let listed = saves::list(&self.state, self.key.reading())?;
+        let current = listed.current.and_then(|id| saves::load(&self.state, self.key.reading(), &id).ok());
         Ok((current, listed.skipped))
     }
 
@@ -156,7 +156,7 @@ impl Saver {
 
     /// The sockets of the servers in the current save: some are where nobody would look for them.
     pub fn known_sockets(&self) -> Vec<PathBuf> {
-        let current = saves::named_current(&self.state, Some(&self.key));
+        let current = saves::named_current(&self.state, self.key.reading());
         let servers = current.and_then(|current| save::servers(&current.whole)).unwrap_or_default();
         let sockets = servers.into_iter().map(|server| server.tmux.socket);
         sockets.filter(|socket| socket.is_absolute() && socket.exists()).collect()
@@ -164,7 +164,7 @@ impl Saver {
 
     /// When the scrollback of the current save was taken; nothing where it has none.
     pub fn scrollback_taken(&self) -> Option<Timestamp> {
-        saves::named_current(&self.state, Some(&self.key))?.head.scrollback_taken()
+        saves::named_current(&self.state, self.key.reading())?.head.scrollback_taken()
     }
 
     /// Keeps restores on these servers from beginning.
@@ -226,7 +226,8 @@ impl Saver {
         place: Place<'_>,
     ) -> Result<Saved, SaverError> {
         let Judged { outcome, mut current, skipped } = judged;
-        let written = saves::store(&self.state, &self.key, draft, save::count)?;
+        let written =
+            saves::store(&self.state, self.key.writing().map_err(SaveError::from)?, draft, save::count)?;
         if outcome == Outcome::Current {
             saves::make_current(&self.state, &written.id)?;
             current = Some(written.id.clone());

@@ -111,7 +111,13 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
             waits.filter(|record| (record.status == Status::Crashed || dies(record)) && !goes_on(record));
         let elsewhere = |record: &SessionRecord| agents.iter().any(|a| a.session_id == record.session_id);
         if let Some(record) = waits.filter(|record| !taken && !elsewhere(record)) {
-            agents.push(agent(&pane.id, record));
+            let mut waiting = agent(&pane.id, record);
+            // An option of a pane is no proof, unless the record names the same place.
+            let place = record.place.as_ref().map(|place| place.reference.clone());
+            if place.is_none() || place != shot.reference(&pane.id).map(|reference| reference.to_string()) {
+                waiting.grade = waiting.grade.min(Grade::Likely);
+            }
+            agents.push(waiting);
         }
     }
     agents.sort_by(|a, b| a.pane.len().cmp(&b.pane.len()).then_with(|| a.pane.cmp(&b.pane)));

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use agents::SessionId;
 use jiff::Timestamp;
 use state::journal::Entry as Note;
-use state::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status};
+use state::record::{Activity, Doing, Evidence, Grade, Provenance, Run, SessionRecord, Status};
 
 use crate::note::{mark, note};
+use crate::trust::is_vouched_for;
 use crate::world::{Entry, Life, World};
 
 /// Takes over what the agents' registries say of live processes that no hook has named.
@@ -25,12 +26,17 @@ pub(crate) fn adopt(
         let Some(start) = start_of(entry, world) else { continue };
         let pid = entry.registered.pid;
         // The registry lags behind /resume and /clear (measured): once a hook has named the process, hooks are the word.
+        let is_its = |run: &Run| run.is(pid, start) && is_vouched_for(run);
+        if let Some(record) = records.get_mut(&session) {
+            // The agent itself says that it is in this conversation: what an untrusted run says of it goes.
+            record.runs.retain(|run| !run.is(pid, start) || is_vouched_for(run));
+        }
         let known = records.values().any(|record| {
-            let theirs = record.runs.iter().any(|run| run.is(pid, start));
+            let theirs = record.runs.iter().any(is_its);
             theirs && (record.session_id == session || named_by_hook(record))
         });
         if !known {
-            let moved = records.values().any(|record| record.runs.iter().any(|run| run.is(pid, start)));
+            let moved = records.values().any(|record| record.runs.iter().any(is_its));
             let record =
                 records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
             take(record, entry, start, world, now);
@@ -50,7 +56,9 @@ pub(crate) fn adopt(
 }
 
 fn named_by_hook(record: &SessionRecord) -> bool {
-    record.evidence.iter().any(|evidence| evidence.fact == "process" && evidence.source == "hook")
+    record.evidence.iter().any(|evidence| {
+        evidence.fact == "process" && evidence.source == "hook" && evidence.grade == Grade::Proven
+    })
 }
 
 fn start_of(entry: &Entry, world: &World) -> Option<u64> {
@@ -85,6 +93,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         tmux: None,
         host: None,
         grade: None,
+        provenance: Some(Provenance::Event),
         source: None,
         // Up to 2.1.100 a nested `claude -p` inherits `cli` (measured); without a terminal it cannot be for people.
         one_shot: registered.entrypoint.as_deref() == Some("sdk-cli") || (nested && tty.is_none()),

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use mux::{Listing, Pane, Server, ServerId};
 use serde_json::{Value, json};
 use state::record::{Run, SessionRecord, TmuxPlace};
+use state::seal::Origin;
 use state::spool;
 
 use crate::fold::fold;
@@ -41,13 +42,15 @@ pub(crate) struct Said {
     pub(crate) chain: Vec<Link>,
     pub(crate) entrypoint: Option<&'static str>,
     pub(crate) boot: Option<&'static str>,
+    /// Whether a hook of this machine wrote it.
+    pub(crate) sealed: bool,
     pub(crate) input: Value,
 }
 
 impl Said {
     pub(crate) fn by(agent: Link, name: &'static str, at: i64) -> Said {
         let boot = (name == "SessionStart").then_some(BOOT);
-        Said { name, at, chain: vec![agent], entrypoint: None, boot, input: json!({}) }
+        Said { name, at, chain: vec![agent], entrypoint: None, boot, sealed: true, input: json!({}) }
     }
 
     pub(crate) fn with(mut self, key: &str, value: &str) -> Said {
@@ -75,6 +78,7 @@ impl Said {
                 launch,
                 input: serde_json::value::to_raw_value(&self.input).unwrap(),
             },
+            origin: if self.sealed { Origin::Genuine } else { Origin::Foreign },
         })
     }
 }
@@ -139,6 +143,17 @@ pub(crate) fn world(alive: &[(u32, i64)], listing: Listing) -> World {
         boot_id: Some(BOOT.to_owned()),
         processes: Some(alive.iter().map(proc).collect::<HashMap<_, _>>()),
         servers: vec![(SOCKET.into(), listing)],
+        ..World::default()
+    }
+}
+
+/// A machine on which the agent of this run lives, with these arguments and variables.
+pub(crate) fn world_of(run: &Run, argv: &[String], variables: &[(&str, &str)]) -> World {
+    let launch = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let process = Proc { start: run.proc_start, agent: true, argv: argv.to_vec(), launch, ..Proc::default() };
+    World {
+        boot_id: run.boot_id.clone(),
+        processes: Some(HashMap::from([(run.pid, process)])),
         ..World::default()
     }
 }

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
 
-use crate::foreign::is_foreign;
 use crate::note::{mark, note};
+use crate::trust::is_untrusted;
 use crate::world::{Life, World, place, server_of, socket_of};
 
 /// Where a live agent's run is, by what proves it.
@@ -85,7 +85,7 @@ pub(crate) fn bind(
     for record in records.values_mut() {
         refresh_reference(record, world);
         // What came from elsewhere stays a guess, whatever lives under the numbers it names.
-        if record.status != Status::Active || is_foreign(record) {
+        if record.status != Status::Active || is_untrusted(record, world) {
             continue;
         }
         let Some(run) = record.runs.last_mut() else { continue };

@@ -4,7 +4,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use runs::environment;
+pub(crate) use runs::{environment, redacted};
 
 use context::shorten;
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +14,7 @@ use state::record::{Activity, Doing, Run, SessionRecord, Status};
 use self::runs::{is_one_shot, note_run};
 use crate::heard::{Heard, What};
 use crate::note::note;
+use crate::trust::is_vouched_for;
 
 /// Folds an event into its session's record and says what the journal should know.
 ///
@@ -25,6 +26,9 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
     let guest = is_guest(record, heard);
     let late = !guest && is_late(record, heard);
     let is_start = matches!(heard.what, What::Start { .. });
+    if is_start && !heard.sealed && has_ended(record, heard) {
+        return notes;
+    }
     if guest {
         note_run(record, heard, is_start);
         fold_guest(record, heard, &mut notes);
@@ -32,12 +36,19 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
     }
     if !late {
         record.last_seen = record.last_seen.max(heard.at);
-        record.cwd = heard.cwd.clone().or(record.cwd.take());
-        record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
-        record.model = heard.model.clone().or(record.model.take());
-        record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
-        if record.project_dir.is_none() {
-            record.project_dir.clone_from(&heard.cwd);
+        if heard.sealed && record.run().is_some_and(|run| !is_vouched_for(run)) {
+            // Where an agent is started again is taken from this machine's own word.
+            record.project_dir = None;
+        }
+        // A line without a valid code tells nothing about a genuine run but that it was heard.
+        if heard.sealed || record.run().is_none_or(|run| !is_vouched_for(run)) {
+            record.cwd = heard.cwd.clone().or(record.cwd.take());
+            record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
+            record.model = heard.model.clone().or(record.model.take());
+            record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
+            if record.project_dir.is_none() {
+                record.project_dir.clone_from(&heard.cwd);
+            }
         }
         note_run(record, heard, is_start);
         if heard.what == What::Prompt {
@@ -88,6 +99,13 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         What::PreCompact | What::CwdChanged | What::Other => {}
     }
     marked(notes, heard)
+}
+
+/// Whether the event's process is one whose end is known. A line without a valid code does not bring it back.
+fn has_ended(record: &SessionRecord, heard: &Heard) -> bool {
+    let Some(agent) = heard.agent() else { return false };
+    let ended = |run: &Run| run.is(agent.pid, agent.start) && is_vouched_for(run) && run.ended_at.is_some();
+    record.runs.iter().any(ended)
 }
 
 /// Names the event of each note, so that a settle that was killed half way does not tell the same thing twice.

@@ -15,6 +15,7 @@ use state::record::{Run, SessionRecord, Status};
 
 use crate::fold::{LEAVING, LEFT};
 use crate::note::{mark, note};
+use crate::trust::is_vouched_for;
 use crate::verdict::CLEARED;
 use crate::world::{Life, World};
 
@@ -35,7 +36,8 @@ pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>, world: &W
 /// Links forks to where they come from: 2.1.325 names only the new conversation (measured), its arguments name the old one.
 pub(crate) fn origins(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
     let unlinked = |record: &SessionRecord| {
-        let run = record.runs.iter().find(|run| run.source.as_deref() == Some("fork"))?;
+        let forked = |run: &&Run| run.source.as_deref() == Some("fork") && is_vouched_for(run);
+        let run = record.runs.iter().find(forked)?;
         let origin = resumed_by(run.argv.as_deref()?)?;
         let new = origin != record.session_id && !record.previous_ids.contains(&origin);
         new.then(|| (record.session_id.clone(), origin, run.launched_at))
@@ -114,7 +116,7 @@ struct Visit {
 fn ways(records: &BTreeMap<SessionId, SessionRecord>) -> Vec<Way> {
     let mut by_process: BTreeMap<(u32, u64), Vec<Visit>> = BTreeMap::new();
     for record in records.values() {
-        for run in &record.runs {
+        for run in record.runs.iter().filter(|run| is_vouched_for(run)) {
             let left = run.end_reason.as_deref().is_some_and(|reason| LEAVING.contains(&reason));
             let heard_at = run.heard_at.unwrap_or(run.launched_at);
             let (session, boot) = (record.session_id.clone(), run.boot_id.clone());

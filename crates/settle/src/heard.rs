@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use agents::claude::chain::{Link, tty_name};
 use jiff::Timestamp;
 use serde_json::Value;
+use state::seal::Origin;
 use state::spool;
 
 /// What happened.
@@ -67,6 +68,8 @@ pub struct Heard {
     pub chain: Vec<Link>,
     /// The processes that the conversation is known to have had: they are known again whatever they are called.
     pub known: Vec<(u32, u64)>,
+    /// Whether a hook of this machine wrote it.
+    pub sealed: bool,
     /// The world the agent was started in.
     pub launch: Option<spool::Launch>,
 }
@@ -74,7 +77,7 @@ pub struct Heard {
 impl Heard {
     /// Takes an event apart. Members of the wrong kind count as missing.
     pub fn of(read: spool::Read) -> Heard {
-        let spool::Read { offset, event } = read;
+        let spool::Read { offset, event, origin } = read;
         let input: Value = serde_json::from_str(event.input.get()).unwrap_or_default();
         let text = |key: &str| input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let what = match event.event.as_str() {
@@ -100,6 +103,7 @@ impl Heard {
             permission_mode: text("permission_mode"),
             chain: event.chain,
             known: Vec::new(),
+            sealed: origin == Origin::Genuine,
             launch: event.launch,
             what,
         }
@@ -136,10 +140,15 @@ impl Heard {
 
 /// The arguments of a process, unless it has overwritten them: agents on Node leave `claude` and blanks (measured).
 pub(crate) fn arguments(link: &Link) -> Option<Vec<String>> {
-    let wiped = link.argv.is_empty() || link.argv.iter().all(|word| word.trim().is_empty());
-    let overwritten = link.argv.first().is_some_and(|first| first.ends_with(' '))
-        || (link.argv.len() > 1 && link.argv[1..].iter().all(|word| word.trim().is_empty()));
-    (!wiped && !overwritten && !link.cut).then(|| link.argv.clone())
+    known_arguments(&link.argv).filter(|_| !link.cut).map(<[String]>::to_vec)
+}
+
+/// The same of arguments as the process table has them.
+pub(crate) fn known_arguments(argv: &[String]) -> Option<&[String]> {
+    let wiped = argv.iter().all(|word| word.trim().is_empty());
+    let overwritten = argv.first().is_some_and(|first| first.ends_with(' '))
+        || (argv.len() > 1 && argv[1..].iter().all(|word| word.trim().is_empty()));
+    (!wiped && !overwritten).then_some(argv)
 }
 
 #[cfg(test)]
@@ -172,6 +181,7 @@ mod tests {
                 r#"{"schema":1,"event":"SessionStart","at":5,"input":{"source":"startup","cwd":7,"model":"m"}}"#,
             )
             .unwrap(),
+            origin: Origin::Genuine,
         });
         assert_eq!(heard.what, What::Start { source: Some("startup".to_owned()) });
         assert_eq!((heard.cwd.as_deref(), heard.model.as_deref()), (None, Some("m")));

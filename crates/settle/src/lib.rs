@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
+mod accept;
 mod adopt;
 pub mod alarm;
 #[cfg(test)]
@@ -16,7 +17,7 @@ mod derive;
 mod ending;
 mod fold;
 mod follow;
-mod foreign;
+
 mod git;
 mod heard;
 mod history;
@@ -31,16 +32,17 @@ mod snap;
 mod spools;
 mod starved;
 pub mod talk_log;
+mod trust;
 mod vaulting;
 mod verdict;
 pub mod view;
 mod watch;
 mod world;
 
+pub use accept::Unaccepted;
 pub use bind::{Binding, binding, owners};
 pub use complete::Account;
 pub use ending::ending;
-pub use foreign::is_foreign;
 pub use heard::{Heard, What};
 pub use history::HistoryError;
 pub use newest::newest_transcript;
@@ -49,6 +51,7 @@ pub use rest::wait_for_rest;
 pub use settle::{Error, Settled, Settler, lock_path};
 pub use snap::{Snapped, Snapper};
 pub use spools::{in_refuge, unsettled};
+pub use trust::is_untrusted;
 pub use vaulting::Vaulted;
 pub use verdict::{Verdict, verdict};
 pub use watch::Watched;

@@ -20,9 +20,9 @@ use state::StateDir;
 use state::durable;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
+use state::machine_key::{KeyTrouble, MachineKey};
 use state::record::{self, Held, RecordError, SessionRecord, Status};
 use state::refuge::Refuge;
-use state::seal::Key;
 use state::spool;
 
 use crate::alarm::Alarm;
@@ -32,7 +32,7 @@ use crate::heard::{Heard, What};
 use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, closed, fold, follow, foreign, starved, verdict};
+use crate::{adopt, bind, closed, fold, follow, starved, trust, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub struct Settler {
     /// Where events wait when the state cannot be written.
     pub refuge: Refuge,
     /// The machine's key.
-    pub key: Key,
+    pub key: MachineKey,
     /// The agents' configuration directories.
     pub configs: Vec<ConfigDir>,
     /// The accounts, where some are configured.
@@ -71,6 +71,12 @@ pub enum Error {
     /// The records cannot be listed or written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The state directory belongs to a key that is not here.
+    #[error(transparent)]
+    Key(#[from] KeyTrouble),
+    /// A save cannot be written.
+    #[error(transparent)]
+    Save(#[from] state::saves::SaveError),
     /// The spool cannot be listed.
     #[error("list {}", path.display())]
     Spool {
@@ -157,6 +163,7 @@ impl Settler {
         deadline: Duration,
         again: &BTreeSet<SessionId>,
     ) -> Result<Settled, Error> {
+        self.key.writing()?;
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         self.settle_locked(now, again)
@@ -175,16 +182,16 @@ impl Settler {
     ) -> Result<Option<Settled>, Error> {
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
-        let Some(mut held) = record::load(&self.state, Some(&self.key), session)? else { return Ok(None) };
-        foreign::mark(&mut held, now);
+        let Some(mut held) = record::load(&self.state, self.key.reading(), session)? else { return Ok(None) };
         change(&mut held.record);
         // Names and their hash follow from what was changed.
         held.record.place_hash = None;
-        record::store(&self.state, &self.key, &held)?;
+        record::store(&self.state, self.key.writing()?, &held)?;
         self.settle_locked(now, &BTreeSet::from([session.clone()])).map(Some)
     }
 
     fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionId>) -> Result<Settled, Error> {
+        let key = self.key.writing()?;
         let mut settled = Settled { touched: again.clone(), ..Settled::default() };
         spools::take_refuge(&self.refuge, &self.state, &mut settled.troubles);
         let folder = self.state.spool();
@@ -200,6 +207,8 @@ impl Settler {
         spools::begin_anew(&spools, &mut records);
         let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
+        trust::verify(&mut records, &world);
+        trust::prefer_genuine(&mut records, &world);
         // Agents without hooks may live on servers that no record has named before.
         world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records, &world));
@@ -228,7 +237,7 @@ impl Settler {
             }
             let mut entry = held.remove(id).unwrap_or_else(|| Held::fresh(record.clone()));
             entry.record = record.clone();
-            if let Err(error) = record::store(&self.state, &self.key, &entry) {
+            if let Err(error) = record::store(&self.state, key, &entry) {
                 match error {
                     RecordError::Unwritable(error) => return Err(error.into()),
                     other => settled.troubles.push(other.to_string()),
@@ -284,12 +293,11 @@ impl Settler {
     ///
     /// # Errors
     /// The records cannot be listed.
-    pub fn look(&self, now: Timestamp) -> Result<Settled, Error> {
+    pub fn look(&self) -> Result<Settled, Error> {
         let mut settled = Settled::default();
         for id in record::ids(&self.state)? {
-            match record::load(&self.state, Some(&self.key), &id) {
-                Ok(Some(mut held)) => {
-                    foreign::mark(&mut held, now);
+            match record::load(&self.state, self.key.reading(), &id) {
+                Ok(Some(held)) => {
                     settled.records.insert(id, held.record);
                 }
                 Ok(None) => {}
@@ -306,9 +314,8 @@ impl Settler {
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
         let mut all = BTreeMap::new();
         for id in record::ids(&self.state)? {
-            match record::load(&self.state, Some(&self.key), &id) {
-                Ok(Some(mut held)) => {
-                    foreign::mark(&mut held, now);
+            match record::load(&self.state, self.key.reading(), &id) {
+                Ok(Some(held)) => {
                     if held.record.schema > record::SCHEMA {
                         settled.closed.insert(id.clone());
                     }
@@ -359,13 +366,15 @@ impl Settler {
             record.spool_head = head;
             return;
         }
-        let (events, end) = match spool::read(&spooled.path, folded) {
-            Ok(read) => read,
-            Err(error) => {
-                settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
-                return;
-            }
-        };
+        let known_until = records.get(&spooled.session).map_or(0, |record| record.last_seen.as_millisecond());
+        let (events, end) =
+            match spool::read(&spooled.path, folded, &spooled.session, self.key.reading(), known_until) {
+                Ok(read) => read,
+                Err(error) => {
+                    settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
+                    return;
+                }
+            };
         let session = &spooled.session;
         let record =
             records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
@@ -375,6 +384,11 @@ impl Settler {
             }
             let mut heard = Heard::of(read);
             heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
+            // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
+            // with the old spool.
+            if folded == 0 && !record.runs.is_empty() && heard.at.as_millisecond() <= known_until {
+                heard.sealed = false;
+            }
             if at == 0 && folded == 0 && record.runs.is_empty() {
                 record.created = heard.at;
                 record.last_seen = heard.at;

@@ -71,10 +71,9 @@ impl Settler {
     ) -> Result<(), Error> {
         let _alone = Lock::acquire(&self.lock(), deadline)?;
         for session in sessions {
-            if let Some(mut held) = record::load(&self.state, Some(&self.key), session)? {
-                crate::foreign::mark(&mut held, now);
+            if let Some(mut held) = record::load(&self.state, self.key.reading(), session)? {
                 held.record.vaulted_at = Some(now);
-                record::store(&self.state, &self.key, &held)?;
+                record::store(&self.state, self.key.writing()?, &held)?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
 use agents::claude::{ConfigDir, launch_variables, process};
 use mux::{Listing, Pane, Server};
-use state::record::{Run, TmuxPlace};
+use state::record::{Machine, Run, TmuxPlace};
 
 /// Whether something lives: three answers, for unknown is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Proc {
     pub parent: u32,
     /// Its program and its first two arguments.
     pub first_words: Vec<String>,
+    /// All of its arguments; only looked up for agents.
+    pub argv: Vec<String>,
     /// Whether it looks like an agent.
     pub agent: bool,
     /// Where it works; only looked up for agents.
@@ -129,6 +131,11 @@ impl World {
                 self.servers.push((socket.clone(), mux::list(socket, TMUX_DEADLINE)));
             }
         }
+    }
+
+    /// The machine that was looked at.
+    pub fn machine(&self) -> Machine {
+        Machine::of_domain(self.pid_domain.as_deref())
     }
 
     /// Looks at the processes alone.
@@ -271,6 +278,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
     let socket = || value("TMUX").and_then(|tmux| socket_of(tmux.to_str()?));
     Proc {
         agent: true,
+        argv: process.arguments().to_vec(),
         cwd: process.cwd(),
         child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),
         launch: launch_variables(environment.iter().cloned()),

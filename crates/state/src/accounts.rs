@@ -75,7 +75,7 @@ mod tests {
         let mut gone = SessionRecord::new(SessionId::new("s2").unwrap(), Timestamp::UNIX_EPOCH);
         gone.transcript_path = Some(dir.path().join("gone/projects/x/s2.jsonl"));
         assert_eq!(known(&state), Vec::<PathBuf>::new());
-        let key = Key::open(&dir.path().join("key")).unwrap();
+        let key = Key::create(&dir.path().join("key")).unwrap();
         record::store(&state, &key, &Held::fresh(record.clone())).unwrap();
         assert_eq!(known(&state), std::slice::from_ref(&account));
         note(&state, [&record, &gone].into_iter()).unwrap();

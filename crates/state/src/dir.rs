@@ -10,7 +10,7 @@ use crate::durable;
 pub struct StateDir(PathBuf);
 
 /// Everything we put there. Somebody may have pointed us to a directory that holds more than ours.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "instances",
     "session-health",
     "spool",
@@ -26,6 +26,7 @@ const PARTS: [&str; 16] = [
     "locks",
     "audit.jsonl",
     "journal.jsonl",
+    "machine-key-id",
     "paused",
 ];
 
@@ -127,6 +128,10 @@ impl StateDir {
     /// The history of the state, where that was asked for.
     pub fn history(&self) -> PathBuf {
         self.0.join(".git")
+    }
+    /// The name of the key that the directory is sealed with.
+    pub fn key_id(&self) -> PathBuf {
+        self.0.join("machine-key-id")
     }
     /// The mirror of conversations.
     pub fn vault(&self) -> PathBuf {

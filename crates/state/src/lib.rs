@@ -12,6 +12,7 @@ pub mod file_cache;
 pub mod journal;
 pub mod launch;
 pub mod lock;
+pub mod machine_key;
 pub mod operations;
 pub mod pause;
 pub mod record;

@@ -9,8 +9,10 @@ mod file;
 mod list;
 mod prune;
 
-pub use file::{Draft, Loaded, Scrollback, Written, load, make_current, named_current, rewrite, store};
-pub use list::{Generation, Listed, Skipped, list};
+pub use file::{
+    Draft, Loaded, Scrollback, Written, accept_current, load, make_current, named_current, rewrite, store,
+};
+pub use list::{Generation, Listed, Skipped, ids, list};
 pub use prune::{discard, prune};
 
 use std::path::PathBuf;
@@ -22,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::StateDir;
 use crate::durable;
 use crate::lock::{Lock, LockError};
+use crate::machine_key::KeyTrouble;
 
 /// The version of a save.
 pub const SCHEMA: u32 = 1;
@@ -159,6 +162,9 @@ pub enum SaveError {
         /// What differs.
         why: String,
     },
+    /// The state directory belongs to a key that is not here.
+    #[error(transparent)]
+    Key(#[from] KeyTrouble),
     /// Another process is at it.
     #[error(transparent)]
     Lock(#[from] LockError),

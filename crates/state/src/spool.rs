@@ -4,6 +4,7 @@
 //! disk at the first and last event of a session. Every line begins with a newline too, so that the torn line of a killed
 //! writer spoils nothing but itself.
 
+use std::collections::HashSet;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::StateDir;
 use crate::durable::{self, Sync};
+use crate::seal::{Key, Origin};
 
 /// The version of a spool line.
 pub const SCHEMA: u32 = 1;
@@ -60,13 +62,24 @@ pub fn path(state: &StateDir, session: &SessionId) -> PathBuf {
     state.spool().join(format!("{session}.jsonl"))
 }
 
-/// Appends an event to its session's spool.
-pub fn append(folder: &Path, session: &SessionId, event: &Event, sync: Sync) -> Result<(), durable::Error> {
+/// Appends an event to its session's spool, sealed with the machine's key where there is one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn append(
+    folder: &Path,
+    session: &SessionId,
+    event: &Event,
+    key: Option<&Key>,
+    sync: Sync,
+) -> Result<(), durable::Error> {
     let path = folder.join(format!("{session}.jsonl"));
-    let mut line = vec![b'\n'];
-    let written = serde_json::to_writer(&mut line, event);
-    written.map_err(|error| durable::Error::new("write down", &path, error.into()))?;
-    line.push(b'\n');
+    let written = serde_json::to_vec(event);
+    let mut object = written.map_err(|error| durable::Error::new("write down", &path, error.into()))?;
+    if let Some(key) = key {
+        key.seal_line(session, &mut object);
+    }
+    let line = [b"\n", &object[..], b"\n"].concat();
     into_folder(folder, || durable::append(&path, &line, sync))
 }
 
@@ -133,12 +146,34 @@ pub struct Read {
     pub offset: u64,
     /// The event.
     pub event: Event,
+    /// Whether a hook of this machine wrote it.
+    pub origin: Origin,
+}
+
+/// When an event was written, and nothing else of it.
+#[derive(Deserialize)]
+struct When {
+    at: i64,
 }
 
 /// The whole lines of a spool from `offset` on, and how far they reach; lines that cannot be read are passed over.
 ///
 /// A spool that is shorter than the offset was replaced: it is read from its beginning.
-pub fn read(path: &Path, offset: u64) -> io::Result<(Vec<Read>, u64)> {
+///
+/// A line that stands twice, code and all, is read once: it was copied. Lines that are not newer than `known_until_ms`
+/// are looked for before `offset`, too.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn read(
+    path: &Path,
+    offset: u64,
+    session: &SessionId,
+    key: Option<&Key>,
+    known_until_ms: i64,
+) -> io::Result<(Vec<Read>, u64)> {
+    let is_old =
+        |line: &[u8]| serde_json::from_slice::<When>(line).is_ok_and(|when| when.at <= known_until_ms);
     let mut file = match crate::files::open_own(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
@@ -147,12 +182,26 @@ pub fn read(path: &Path, offset: u64) -> io::Result<(Vec<Read>, u64)> {
     let mut at = if offset <= file.metadata()?.len() { offset } else { 0 };
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
-    file.take(crate::files::LARGEST).read_to_end(&mut bytes)?;
+    (&mut file).take(crate::files::LARGEST).read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut events = Vec::new();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
+    let before = if at > 0 && bytes[..whole].split(|byte| *byte == b'\n').any(is_old) {
+        let mut before = vec![0; usize::try_from(at).unwrap_or_default()];
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut before)?;
+        before
+    } else {
+        Vec::new()
+    };
+    seen.extend(before.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii));
     for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
-        if let Ok(event) = serde_json::from_slice(line) {
-            events.push(Read { offset: at, event });
+        if let Ok(event) = serde_json::from_slice::<Event>(line) {
+            let origin = key.map_or(Origin::Foreign, |key| key.line_origin(session, line));
+            // Lines without a code are untrusted however often they stand there.
+            if seen.insert(line.trim_ascii()) || origin == Origin::Foreign {
+                events.push(Read { offset: at, event, origin });
+            }
         }
         at += line.len() as u64;
     }
@@ -183,14 +232,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
         let id = SessionId::new("s1").unwrap();
-        append(&state.spool(), &id, &event("SessionStart", r#"{"a":1}"#), Sync::Yes).unwrap();
+        append(&state.spool(), &id, &event("SessionStart", r#"{"a":1}"#), None, Sync::Yes).unwrap();
         let file = path(&state, &id);
-        let (first, offset) = read(&file, 0).unwrap();
+        let (first, offset) = read(&file, 0, &id, None, 0).unwrap();
         assert_eq!(names(&first), ["SessionStart"]);
-        append(&state.spool(), &id, &event("Stop", "{}"), Sync::No).unwrap();
-        let (next, _) = read(&file, offset).unwrap();
+        append(&state.spool(), &id, &event("Stop", "{}"), None, Sync::No).unwrap();
+        let (next, _) = read(&file, offset, &id, None, 0).unwrap();
         assert_eq!(names(&next), ["Stop"]);
-        let (all, _) = read(&file, 1 << 40).unwrap();
+        let (all, _) = read(&file, 1 << 40, &id, None, 0).unwrap();
         assert_eq!(names(&all), ["SessionStart", "Stop"]);
     }
 
@@ -215,6 +264,29 @@ mod tests {
     }
 
     #[test]
+    fn a_sealed_line_that_was_copied_is_read_once_and_an_edited_one_is_foreign() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let (id, other) = (SessionId::new("s1").unwrap(), SessionId::new("s2").unwrap());
+        let key = Key::create(&dir.path().join("key")).unwrap();
+        let file = path(&state, &id);
+        append(&state.spool(), &id, &event("SessionStart", "{}"), Some(&key), Sync::No).unwrap();
+        let line = std::fs::read(&file).unwrap();
+        durable::append(&file, &line, Sync::No).unwrap();
+        let (once, offset) = read(&file, 0, &id, Some(&key), 0).unwrap();
+        assert_eq!((names(&once), once[0].origin), (vec!["SessionStart"], Origin::Genuine));
+        durable::append(&file, &line, Sync::No).unwrap();
+        assert!(read(&file, offset, &id, Some(&key), 1).unwrap().0.is_empty(), "it stands before the offset");
+        let edited = String::from_utf8(line.clone()).unwrap().replace("SessionStart", "SessionEnd");
+        durable::append(&file, edited.as_bytes(), Sync::No).unwrap();
+        let (edited, _) = read(&file, offset, &id, Some(&key), 1).unwrap();
+        assert_eq!((names(&edited), edited[0].origin), (vec!["SessionEnd"], Origin::Foreign));
+        let elsewhere = path(&state, &other);
+        durable::append(&elsewhere, &line, Sync::No).unwrap();
+        assert_eq!(read(&elsewhere, 0, &other, Some(&key), 0).unwrap().0[0].origin, Origin::Foreign);
+    }
+
+    #[test]
     fn only_the_newest_status_counts() {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
@@ -236,11 +308,11 @@ mod tests {
         let state = StateDir::open(dir.path()).unwrap();
         let id = SessionId::new("s1").unwrap();
         let file = path(&state, &id);
-        append(&state.spool(), &id, &event("SessionStart", "{}"), Sync::No).unwrap();
+        append(&state.spool(), &id, &event("SessionStart", "{}"), None, Sync::No).unwrap();
         durable::append(&file, b"\n{\"schema\":1,\"event\":\"St", Sync::No).unwrap();
-        let (before, offset) = read(&file, 0).unwrap();
+        let (before, offset) = read(&file, 0, &id, None, 0).unwrap();
         assert_eq!(names(&before), ["SessionStart"]);
-        append(&state.spool(), &id, &event("SessionEnd", "{}"), Sync::No).unwrap();
-        assert_eq!(names(&read(&file, offset).unwrap().0), ["SessionEnd"]);
+        append(&state.spool(), &id, &event("SessionEnd", "{}"), None, Sync::No).unwrap();
+        assert_eq!(names(&read(&file, offset, &id, None, 0).unwrap().0), ["SessionEnd"]);
     }
 }

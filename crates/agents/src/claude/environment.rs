@@ -121,6 +121,35 @@ pub fn launch_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<
     kept
 }
 
+/// Variables by which a loader or an interpreter runs code before the program itself. They are never recorded, and never set
+/// again whatever a record says.
+const LOADERS: [&str; 14] = [
+    "BASH_ENV",
+    "BUN_OPTIONS",
+    "ENV",
+    "GCONV_PATH",
+    "GIT_SSH_COMMAND",
+    "JAVA_TOOL_OPTIONS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PROMPT_COMMAND",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYOPT",
+];
+
+/// Beginnings of the same.
+const LOADER_PREFIXES: [&str; 3] = ["LD_", "DYLD_", "BASH_FUNC_"];
+
+/// Whether a recorded variable may be set again: one of those that a restart needs, and none that runs code.
+pub(super) fn is_replayed(name: &str) -> bool {
+    let loader = LOADERS.contains(&name) || LOADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let kept = KEPT.contains(&name) || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    !loader && (kept || is_proxy(name) || is_secret(name))
+}
+
 fn is_proxy(name: &str) -> bool {
     PROXIES.contains(&name.to_ascii_uppercase().as_str())
 }
@@ -134,6 +163,25 @@ pub(super) fn is_secret(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_runs_code_is_set_again() {
+        for name in
+            ["LD_PRELOAD", "LD_AUDIT", "NODE_OPTIONS", "BASH_ENV", "BASH_FUNC_x%%", "PYTHONPATH", "OLDPWD"]
+        {
+            assert!(!is_replayed(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+            "LC_ALL",
+            "https_proxy",
+            "ANTHROPIC_API_KEY",
+            "BD_ACTOR",
+        ] {
+            assert!(is_replayed(name), "{name}");
+        }
+    }
 
     /// F-resume-13
     #[test]

@@ -118,7 +118,7 @@ fn records(facts: &Facts, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::note(Id::RecordsForeign, format!("{what} imported, pulled or edited, not written here"))
                 .why("state is not code: such sessions are shown and offered, never started by themselves")
-                .fix("rekindle settle seals those whose agents speak again"),
+                .fix("rekindle trust shows them, and accepts them after a yes"),
         );
     }
     if records.newer > 0 {

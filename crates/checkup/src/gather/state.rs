@@ -63,7 +63,7 @@ pub(super) fn inside(state: &StateDir, places: &Places, facts: &mut StateFacts) 
     facts.newest_journal = Journal::at(state.journal()).newest_time().ok().flatten();
     let key = match facts.key.found {
         // It is there, so that opening makes nothing.
-        KeyFound::Key(_) => Key::open(&facts.key.path).ok(),
+        KeyFound::Key(_) => Key::read(&facts.key.path).ok().flatten(),
         _ => None,
     };
     let (records, sockets) = records(state, key.as_ref());

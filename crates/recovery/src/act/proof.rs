@@ -119,7 +119,9 @@ impl Actor<'_> {
         if std::fs::metadata(&path).map_or(0, |meta| meta.len()) <= started.offset {
             return None;
         }
-        let heard = spool::read(&path, started.offset).map(|(events, _)| events).unwrap_or_default();
+        let heard = spool::read(&path, started.offset, &started.session, None, 0)
+            .map(|(events, _)| events)
+            .unwrap_or_default();
         let nonce = |(name, value): &(String, String)| name == NONCE && *value == started.nonce;
         let ours = heard.iter().map(|read| &read.event).find(|event| {
             event.event == "SessionStart"

@@ -11,7 +11,7 @@ use mux::{Listing, PanePlan, Respawn};
 use state::durable;
 use state::launch::{Ended, Launch};
 use state::lock::Lock;
-use state::record::SessionRecord;
+use state::record::{GenuineRun, SessionRecord};
 use state::spool;
 
 use super::attempt::Attempt;
@@ -129,8 +129,8 @@ impl Actor<'_> {
         let open = transcript.filter(|_| self.note_on_resume).map(open_calls).unwrap_or_default();
         let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
         let session = recipe.session(act).clone();
-        let run = record.and_then(SessionRecord::run);
-        let cwd = step.directory.clone().or_else(|| run.and_then(|run| run.cwd.clone()));
+        let run = record.and_then(|record| record.genuine_run(&self.machine));
+        let cwd = step.directory.clone().or_else(|| run.and_then(GenuineRun::cwd).map(Path::to_path_buf));
         let cwd = cwd.ok_or_else(|| failed("its directory is not known".to_owned()))?;
         let nonce = uuid::Uuid::new_v4().to_string();
         let launch =
@@ -138,7 +138,7 @@ impl Actor<'_> {
         let unwritten = |error: durable::Error| failed(format!("cannot {error}"));
         let told = self.told(act, &old, how, &open).map_err(unwritten)?;
         launch.prepare(&session, told.by_hook.as_deref()).map_err(unwritten)?;
-        let recorded = run.map(|run| run.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let recorded = run.map(GenuineRun::env);
         let has = |name: &str| mux::has_variable(socket, name, TMUX_DEADLINE);
         // A server that is yet to be started has what this process has.
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));

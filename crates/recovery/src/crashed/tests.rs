@@ -11,7 +11,8 @@ use crate::seats::{Rung, Seat};
 fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
     let mut record = SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::from_second(seen).unwrap());
     record.status = Status::Crashed;
-    let run = serde_json::json!({"launchedAt": record.created, "pid": 7, "procStart": 9});
+    let run =
+        serde_json::json!({"launchedAt": record.created, "pid": 7, "procStart": 9, "provenance": "process"});
     record.runs.push(serde_json::from_value::<Run>(run).unwrap());
     change(&mut record);
     record

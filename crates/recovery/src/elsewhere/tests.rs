@@ -19,7 +19,7 @@ fn session() -> SessionId {
 fn seen() -> (SessionRecord, World) {
     let now = Timestamp::from_second(1_000).unwrap();
     let mut record = SessionRecord::new(session(), now);
-    let run = serde_json::json!({"launchedAt": now, "pid": 7, "procStart": 70, "tty": "/dev/pts/3"});
+    let run = serde_json::json!({"launchedAt": now, "pid": 7, "procStart": 70, "provenance": "process", "tty": "/dev/pts/3"});
     record.runs.push(serde_json::from_value::<Run>(run).unwrap());
     record.activity = Some(Activity { state: Doing::Idle, since: now });
     let text = str::to_owned;

@@ -231,7 +231,8 @@ struct Heard<'a> {
 impl<'a> Heard<'a> {
     fn until_now(injector: &Injector<'a>, piece: &'a Piece) -> Heard<'a> {
         let (state, place) = (injector.state, injector.place);
-        let (events, offset) = spool::read(&spool::path(state, &place.session), 0).unwrap_or_default();
+        let (events, offset) =
+            spool::read(&spool::path(state, &place.session), 0, &place.session, None, 0).unwrap_or_default();
         let speaks = events.iter().any(|read| {
             read.event
                 .chain
@@ -243,7 +244,7 @@ impl<'a> Heard<'a> {
 
     fn prompts(&self) -> Vec<serde_json::Value> {
         let path = spool::path(self.state, &self.place.session);
-        let (events, _) = spool::read(&path, self.offset).unwrap_or_default();
+        let (events, _) = spool::read(&path, self.offset, &self.place.session, None, 0).unwrap_or_default();
         let prompts = events.into_iter().filter(|read| read.event.event == "UserPromptSubmit");
         prompts.filter_map(|read| serde_json::from_str(read.event.input.get()).ok()).collect()
     }

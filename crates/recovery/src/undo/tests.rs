@@ -52,7 +52,8 @@ fn conversation(launched: i64, idle: i64) -> BTreeMap<SessionId, SessionRecord> 
     let activity: Value = json!({"state": "idle", "since": at(idle)});
     record.activity = serde_json::from_value(activity).unwrap();
     for second in [-900, launched] {
-        let run = json!({"launchedAt": at(second), "pid": 1, "procStart": second + 1000});
+        let run =
+            json!({"launchedAt": at(second), "pid": 1, "procStart": second + 1000, "provenance": "process"});
         record.runs.push(serde_json::from_value(run).unwrap());
     }
     BTreeMap::from([(record.session_id.clone(), record)])

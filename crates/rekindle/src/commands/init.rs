@@ -6,6 +6,7 @@ use clap::{CommandFactory, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::StateDir;
+use state::machine_key::MachineKey;
 use wiring::completions::{Completion, Shell, ShellPlaces};
 use wiring::init::{Adopt, Request, Site};
 use wiring::plan::{Change, Note, Part, PlanError};
@@ -70,7 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         agree(args.yes, "Make these changes?")?;
     }
     if act {
-        StateDir::open(&around.state)?;
+        let state = StateDir::open(&around.state)?;
+        // Hooks seal what they write and never make a key: it must be there before the first of them runs. Without a home
+        // there is no place for one.
+        if home.is_some() {
+            MachineKey::open(&state, &around.machine_key)?;
+        }
         wiring::apply(&mut plan, Timestamp::now()).map_err(fail)?;
     }
     if args.json {

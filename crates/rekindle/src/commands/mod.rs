@@ -32,6 +32,7 @@ pub(crate) mod tmux_conf;
 pub(crate) mod tmux_status;
 pub(crate) mod tmux_wish;
 pub(crate) mod trigger;
+pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod unpause;
@@ -77,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Restore(args) => restore::run(&Context::load()?, &args),
         Command::Recover(args) => recover::run(&Context::load()?, &args),
         Command::Inject(args) => inject::run(&Context::load()?, &args),
+        Command::Trust(args) => trust::run(&Context::load()?, &args),
         Command::Saves(args) => saves::run(&Context::load()?, &args),
         Command::Settle(args) => settle::run(&args),
         Command::Pane(args) => pane::run(&args),

@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 pub(super) fn tell_status_lines(context: &Context) {
     let now = Timestamp::now();
     let Ok(settler) = context.settler() else { return };
-    let Ok(mut seen) = settler.look(now) else { return };
+    let Ok(mut seen) = settler.look() else { return };
     let active = seen.records.values().filter(|record| record.status == Status::Active);
     seen.touched = active.map(|record| record.session_id.clone()).collect();
     if let Err(error) = settler.prepare(&seen, now) {

@@ -157,7 +157,7 @@ pub(crate) fn follow(
     };
     // Whoever asks has settled, or is about to: a settle of our own would stand in the way of that one.
     let settler = context.settler()?;
-    let taken = look(&saver, || settler.look(Timestamp::now()))?;
+    let taken = look(&saver, || settler.look())?;
     if let (true, Some(silent)) = (taken.servers.is_empty(), taken.unanswered.first()) {
         let what = format!("{} does not answer: {}", silent.socket.display(), silent.why);
         return Err(Failure::new(Exit::Failed, format!("nothing was saved: {what}")));

@@ -63,10 +63,10 @@ impl Trigger {
             return Ok(Some("everything automatic is paused"));
         }
         let key = context.settler()?.key;
-        let mut current = state::saves::named_current(state, Some(&key));
+        let mut current = state::saves::named_current(state, key.reading());
         if current.is_none() {
-            let listed = state::saves::list(state, Some(&key))?;
-            current = listed.current.and_then(|id| state::saves::load(state, Some(&key), &id).ok());
+            let listed = state::saves::list(state, key.reading())?;
+            current = listed.current.and_then(|id| state::saves::load(state, key.reading(), &id).ok());
         }
         let Some(save) = current.as_ref().and_then(Save::of) else { return Ok(Some("there is no save")) };
         // However many triggers there are, it happens once.

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use state::durable::Sync;
 use state::launch::Launch as Start;
+use state::seal::Key;
 use state::spool::{self, Event, LARGEST_INPUT, Launch};
 use state::{StateDir, StateDirError};
 
@@ -102,8 +103,10 @@ fn keep(
         launch: first.then(launch),
         input: compact(text)?,
     };
+    // A hook never makes a key: without one its line has no code, and is believed as far as the machine bears it out.
+    let key = Key::read(&places.machine_key).ok().flatten();
     let why = match state {
-        Ok(state) => match spool::append(&state.spool(), &session, &event, Sync::No) {
+        Ok(state) => match spool::append(&state.spool(), &session, &event, key.as_ref(), Sync::No) {
             Ok(()) => {
                 let unsynced = matters.then(|| spool::path(state, &session));
                 return Ok(Kept { started: first.then_some(session), unsynced });
@@ -115,7 +118,9 @@ fn keep(
         Err(_) => super::words(state),
     };
     let refuge = &places.refuge;
-    match refuge.open().and_then(|()| spool::append(&refuge.spool(), &session, &event, Sync::No)) {
+    let kept =
+        refuge.open().and_then(|()| spool::append(&refuge.spool(), &session, &event, key.as_ref(), Sync::No));
+    match kept {
         Ok(()) => Err(format!("{why}; the event waits in {}", refuge.spool().display())),
         Err(error) => Err(format!("{why}; cannot {error}: {}; the event is lost", error.source)),
     }

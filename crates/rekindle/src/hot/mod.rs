@@ -51,6 +51,8 @@ struct Places {
     home: Option<PathBuf>,
     config: PathBuf,
     state: PathBuf,
+    /// The machine's key, which seals what is kept.
+    machine_key: PathBuf,
     /// The configuration directory of the agent that calls.
     claude: PathBuf,
     refuge: Refuge,
@@ -62,10 +64,11 @@ impl Places {
         let home = variable("HOME").map(PathBuf::from);
         // Below it nobody can make a folder; elsewhere root could, and would.
         let base = home.as_deref().unwrap_or(Path::new("/dev/null"));
-        let Surroundings { config, state, .. } = Surroundings::new(base, |name| std::env::var_os(name));
+        let Surroundings { config, state, machine_key, .. } =
+            Surroundings::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
         let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
-        Places { home, config, state, claude, refuge }
+        Places { home, config, state, machine_key, claude, refuge }
     }
 
     /// Leaves a line in the log: the state directory's, else the refuge's. Who has neither has nobody to tell.

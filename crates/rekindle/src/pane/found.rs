@@ -61,7 +61,7 @@ impl Found {
         let here = Here::around();
         let sockets: BTreeSet<PathBuf> = here.iter().map(|here| here.socket.clone()).collect();
         let now = Timestamp::now();
-        let settled = Settler { sockets, ..context.settler().ok()? }.look(now).ok()?;
+        let settled = Settler { sockets, ..context.settler().ok()? }.look().ok()?;
         let (records, world) = (&settled.records, &settled.world);
         let view = View::of(&Sources { records, world, newest: &|_, _| None, now });
         let who = LiveOwner::of(session, owner, &view, world)?;

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// What is known of a conversation.
 pub(super) fn remembered(context: Option<&Context>, session: &SessionId) -> Option<SessionRecord> {
     let key = context?.settler().ok()?.key;
-    Some(record::load(&context?.clinic.state, Some(&key), session).ok()??.record)
+    Some(record::load(&context?.clinic.state, key.reading(), session).ok()??.record)
 }
 
 impl Waiting<'_> {

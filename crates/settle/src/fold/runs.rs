@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use state::record::{Evidence, Grade, Run, SessionRecord, Status};
+use state::record::{Evidence, Grade, Provenance, Run, SessionRecord, Status};
 use state::spool;
 
 use crate::heard::{Heard, What, arguments};
+use crate::trust::is_vouched_for;
 
 /// Notes the process, if it is a new one.
 pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
     let Some(agent) = heard.agent() else { return };
+    if heard.sealed {
+        // What an untrusted run says of this process is not taken over: it is noted anew.
+        record.runs.retain(|run| !run.is(agent.pid, agent.start) || is_vouched_for(run));
+    }
     let known = record.runs.iter().position(|run| run.is(agent.pid, agent.start));
     if let Some(at) = known {
         let passing = record.runs[at].is_passing();
@@ -34,17 +38,17 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             run.end_reason = None;
             run.hung_up = false;
         }
-        if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
+        let teaches = heard.sealed || !is_vouched_for(run);
+        if let Some(launch) =
+            heard.launch.as_ref().filter(|_| teaches && (run.boot_id.is_none() || run.argv.is_none()))
+        {
             learn(run, launch.clone(), heard);
         }
-        let by_hook = |evidence: &Evidence| evidence.fact == "process" && evidence.source == "hook";
-        let foreign = crate::foreign::is_foreign(record);
-        if foreign && let Some(run) = record.runs.last_mut() {
-            // Heard here again: its place is proven anew.
-            run.grade = None;
-        }
-        if foreign || !record.evidence.iter().any(by_hook) {
-            record.believe(process_named(agent.pid, heard.at));
+        let by_hook = |evidence: &Evidence| {
+            evidence.fact == "process" && evidence.source == "hook" && evidence.grade == Grade::Proven
+        };
+        if heard.sealed && !record.evidence.iter().any(by_hook) {
+            record.believe(process_named(agent.pid, heard));
         }
         return;
     }
@@ -67,7 +71,8 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         pid_namespace: None,
         tmux: None,
         host: None,
-        grade: None,
+        grade: if heard.sealed { None } else { Some(Grade::Guess) },
+        provenance: Some(if heard.sealed { Provenance::Event } else { Provenance::Untrusted }),
         source: None,
         one_shot: is_one_shot(heard),
         nested: heard.is_nested(),
@@ -84,7 +89,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         return;
     }
     record.runs.push(run);
-    record.believe(process_named(agent.pid, heard.at));
+    record.believe(process_named(agent.pid, heard));
     if record.status != Status::Active {
         record.status = Status::Active;
         record.reason = None;
@@ -112,7 +117,7 @@ fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
 }
 
 /// Arguments without secrets. A word is judged with the flag before it, too: alone it may look like any word.
-fn redacted(argv: &[String]) -> Vec<String> {
+pub(crate) fn redacted(argv: &[String]) -> Vec<String> {
     let alone = |word: &String| redact::redact(word).into_owned();
     let mut words: Vec<String> = argv.iter().map(alone).collect();
     for at in 1..argv.len() {
@@ -125,14 +130,15 @@ fn redacted(argv: &[String]) -> Vec<String> {
     words
 }
 
-fn process_named(pid: u32, at: Timestamp) -> Evidence {
-    Evidence {
-        fact: "process".to_owned(),
-        grade: Grade::Proven,
-        source: "hook".to_owned(),
-        detail: format!("a hook of process {pid} names this conversation"),
-        at,
-    }
+fn process_named(pid: u32, heard: &Heard) -> Evidence {
+    let (grade, detail) = match heard.sealed {
+        true => (Grade::Proven, format!("a hook of process {pid} names this conversation")),
+        false => {
+            let words = "a line without a valid code of this machine names this conversation";
+            (Grade::Guess, format!("{words}, and process {pid}"))
+        }
+    };
+    Evidence { fact: "process".to_owned(), grade, source: "hook".to_owned(), detail, at: heard.at }
 }
 
 /// `<config>/projects/<slug>/<session>.jsonl`

@@ -1,5 +1,6 @@
 use super::*;
 use crate::bench::{Said, agent, at, end, start, told};
+use state::record::Provenance;
 
 /// Status, reason, and the process that counts.
 fn state(record: &SessionRecord) -> (Status, Option<&str>, Option<u32>) {
@@ -243,7 +244,10 @@ fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
         "chain": [{"pid": 8, "start": 9, "comm": "claude", "argv": ["claude", "--model", "m"]}],
         "launch": {"env": [["TMUX_PANE", "%1"]]}});
     let event = serde_json::from_value(event).unwrap();
-    fold(&mut record, &Heard::of(state::spool::Read { offset: 0, event }));
+    fold(
+        &mut record,
+        &Heard::of(state::spool::Read { offset: 0, event, origin: state::seal::Origin::Genuine }),
+    );
     assert_eq!(record.runs.len(), 1);
     let run = &record.runs[0];
     assert_eq!(run.argv.as_deref().map(<[String]>::len), Some(3));
@@ -275,4 +279,32 @@ fn errors_and_arguments_are_kept_without_secrets() {
     let text = serde_json::to_string(&record).unwrap();
     assert!(!text.contains(&secret) && !text.contains("s3cr3tW0rd99"), "{text}");
     assert_eq!(record.runs[0].argv.as_deref().map(|argv| argv[4].as_str()), Some("m"));
+}
+
+#[test]
+fn a_line_without_a_code_gives_a_genuine_run_nothing() {
+    let (mut record, _) = told("a", &[start(agent(7, 0), 1).with("cwd", "/p")]);
+    let mut forged = start(agent(7, 0), 2).with("cwd", "/evil").with("permission_mode", "bypassPermissions");
+    forged.sealed = false;
+    forged.boot = Some("other");
+    fold(&mut record, &forged.heard());
+    assert_eq!(record.cwd.as_deref(), Some(std::path::Path::new("/p")));
+    assert_eq!((record.permission_mode.as_deref(), record.runs.len()), (None, 1));
+    let (mut ended, _) = told("a", &[start(agent(7, 0), 1), end(agent(7, 0), 2, "prompt_input_exit")]);
+    fold(&mut ended, &forged.heard());
+    assert_eq!(ended.status, Status::EndedCleanly, "nor does it bring it back");
+}
+
+#[test]
+fn a_sealed_line_notes_an_untrusted_process_anew() {
+    let mut forged = start(agent(7, 0), 1).with("cwd", "/evil");
+    forged.sealed = false;
+    let (mut record, _) = told("a", &[forged]);
+    record.runs[0].argv = Some(vec!["/evil/claude".to_owned()]);
+    assert_eq!(record.runs[0].provenance, Some(Provenance::Untrusted));
+    fold(&mut record, &Said::by(agent(7, 0), "UserPromptSubmit", 2).with("cwd", "/p").heard());
+    assert_eq!(record.runs.len(), 1);
+    assert_eq!((record.runs[0].provenance, record.runs[0].argv.as_ref()), (Some(Provenance::Event), None));
+    assert_eq!(record.project_dir.as_deref(), Some(std::path::Path::new("/p")));
+    assert_eq!(record.cwd.as_deref(), Some(std::path::Path::new("/p")));
 }

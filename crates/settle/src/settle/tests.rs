@@ -7,7 +7,7 @@ fn room() -> (tempfile::TempDir, Settler) {
     let state = StateDir::open(dir.path().join("state")).unwrap();
     let settler = Settler {
         refuge: Refuge::of(state.path(), Some(dir.path()), dir.path()),
-        key: Key::open(&dir.path().join("key")).unwrap(),
+        key: MachineKey::open(&state, &dir.path().join("key")).unwrap(),
         state,
         configs: Vec::new(),
         accounts: Vec::new(),
@@ -66,7 +66,7 @@ fn a_broken_record_is_set_aside_and_made_again_and_told_once() {
         durable::replace(&file(&settler), broken).unwrap();
         let settled = settle(&settler);
         assert_eq!(settled.troubles.len(), 1, "{broken:?}");
-        let again = record::load(&settler.state, Some(&settler.key), &id("a"));
+        let again = record::load(&settler.state, settler.key.reading(), &id("a"));
         assert_eq!(again.unwrap().unwrap().record.status, Status::Active, "{broken:?}");
     }
     assert_eq!(journal(&settler), ["session_started"]);
@@ -99,7 +99,7 @@ fn padded(event: &str, length: usize) -> Vec<u8> {
 }
 
 fn loaded(settler: &Settler) -> SessionRecord {
-    record::load(&settler.state, Some(&settler.key), &id("a")).unwrap().unwrap().record
+    record::load(&settler.state, settler.key.reading(), &id("a")).unwrap().unwrap().record
 }
 
 /// A conversation that ended long ago, with a spool of 400 bytes that is folded in and not yet retired.

@@ -24,7 +24,12 @@ fn wait_in(refuge: &Refuge, bytes: &[u8]) -> PathBuf {
 
 fn events(state: &StateDir) -> Vec<String> {
     let path = state.spool().join("s1.jsonl");
-    spool::read(&path, 0).unwrap().0.into_iter().map(|read| read.event.event).collect()
+    spool::read(&path, 0, &SessionId::new("s1").unwrap(), None, 0)
+        .unwrap()
+        .0
+        .into_iter()
+        .map(|read| read.event.event)
+        .collect()
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use agents::SessionId;
 use jiff::Timestamp;
-use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
+use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace, untrusted_since};
 
 use super::fact::{Claim, weigh};
 use super::{AgentView, Process, Sources, State};
-use crate::foreign::{is_foreign, mark_of};
+
+use crate::trust::is_untrusted;
 use crate::verdict::verdict;
 use crate::world::{Life, Proc, World};
 
@@ -46,7 +47,7 @@ impl Claims {
 
     /// What the record says: hooks and registry as they were heard.
     pub(super) fn record(&mut self, record: &SessionRecord, world: &World) {
-        let sure = if is_foreign(record) { Grade::Guess } else { Grade::Proven };
+        let sure = if is_untrusted(record, world) { Grade::Guess } else { Grade::Proven };
         let session = record.session_id.clone();
         let run = record.run();
         let heard = record.evidence.iter().filter(|evidence| evidence.fact == "process");
@@ -62,7 +63,7 @@ impl Claims {
             let words = "events name it, but not the process that sent them";
             self.session.push(Claim::new(session.clone(), Grade::Likely.min(sure), "hook", words));
         }
-        if let Some(mark) = mark_of(record).filter(|_| sure == Grade::Guess) {
+        if let Some(mark) = untrusted_since(record).filter(|_| sure == Grade::Guess) {
             let claim = Claim::new(session.clone(), Grade::Guess, &mark.source, &mark.detail);
             self.session.push(claim.at(mark.at));
         }

@@ -42,7 +42,7 @@ fn place(pane: &str, reference: &str) -> TmuxPlace {
 fn record(session: &str, pid: u32) -> SessionRecord {
     let mut record = SessionRecord::new(id(session), at(0));
     let run = json!({"launchedAt": at(0), "pid": pid, "procStart": u64::from(pid), "bootId": "b1",
-        "grade": "proven", "claudeVersion": "2.1.325", "tmux": place("%0", "work:0.0")});
+        "grade": "proven", "provenance": "process", "claudeVersion": "2.1.325", "tmux": place("%0", "work:0.0")});
     record.runs.push(serde_json::from_value::<Run>(run).unwrap());
     record.cwd = Some("/w/shop".into());
     record.project_dir = Some("/w/shop".into());
@@ -254,6 +254,7 @@ fn a_dead_one_that_nobody_has_judged_yet() {
 fn a_record_from_elsewhere_is_a_guess() {
     let mut foreign = record(A, 7);
     foreign.believe(evidence("record", "seal", Grade::Guess, at(5)));
+    foreign.runs[0].provenance = Some(state::record::Provenance::Untrusted);
     let world = world(&[(7, agent(7, "/dev/pts/0"))], vec![pane("%0", 0, None)]);
     let agent = only(view_with(&[foreign.clone()], &world, None));
     assert_eq!(session(&agent), Some((A, Grade::Guess)));

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use serde_json::{Map, Value};
 
+use super::provenance::{distrust, fill_in, mark_untrusted};
 use super::{SCHEMA, SessionRecord};
 use crate::StateDir;
 use crate::durable;
-use crate::seal::{Key, Origin};
+use crate::seal::{Key, Origin, Subject};
 
 /// A record as it stands on disk, with whatever else stands beside what we know.
 #[derive(Debug, Clone)]
@@ -59,6 +60,11 @@ impl Held {
     pub fn fresh(record: SessionRecord) -> Self {
         Self { record, origin: Origin::Genuine, original: Map::new() }
     }
+
+    /// Whether the file carried a code, of whatever key.
+    pub fn is_sealed(&self) -> bool {
+        self.original.contains_key("mac")
+    }
 }
 
 fn path(state: &StateDir, session: &SessionId) -> PathBuf {
@@ -91,10 +97,12 @@ pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
     Ok(ids)
 }
 
-/// Reads the record of a conversation; nothing where there is none.
+/// Reads the record of a conversation; nothing where there is none. Without a valid code for this very session every run in
+/// it is untrusted, and what gives it power over other sessions is taken out. Without a key nothing is checked: every run is
+/// untrusted, and the rest stays as it is, for readers that only look a session up.
 ///
 /// # Errors
-/// It is there and cannot be read or understood.
+/// It is there and cannot be read or understood, or it is another session's.
 pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<Option<Held>, RecordError> {
     let path = path(state, session);
     let text = match crate::files::read_own_to_string(&path) {
@@ -109,7 +117,7 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
     let broken =
         |error: serde_json::Error| RecordError::Broken { path: path.clone(), why: error.to_string() };
     let original: Map<String, Value> = serde_json::from_str(&text).map_err(broken)?;
-    let record: SessionRecord = match serde_json::from_value(Value::Object(original.clone())) {
+    let mut record: SessionRecord = match serde_json::from_value(Value::Object(original.clone())) {
         Ok(record) => record,
         Err(error) => {
             // A newer program may use words that this one does not know: not understood is not broken.
@@ -120,7 +128,16 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
             });
         }
     };
-    let origin = key.map_or(Origin::Foreign, |key| key.origin(&text));
+    if record.session_id != *session {
+        let why = format!("it is the record of session {}", record.session_id);
+        return Err(RecordError::Broken { path, why });
+    }
+    let origin = key.map_or(Origin::Foreign, |key| key.origin(Subject::Record(session), &text));
+    match (origin, key) {
+        (Origin::Genuine, _) => fill_in(&mut record),
+        (Origin::Foreign, Some(_)) => distrust(&mut record),
+        (Origin::Foreign, None) => mark_untrusted(&mut record),
+    }
     Ok(Some(Held { record, origin, original }))
 }
 
@@ -153,7 +170,7 @@ pub fn store(state: &StateDir, key: &Key, held: &Held) -> Result<(), RecordError
     written.shift_remove("mac");
     let text = serde_json::to_string_pretty(&written).map_err(broken)?;
     durable::private_dir(&state.session_health())?;
-    durable::replace(&path, key.seal(&text).as_bytes())?;
+    durable::replace(&path, key.seal(Subject::Record(&held.record.session_id), &text).as_bytes())?;
     Ok(())
 }
 
@@ -169,13 +186,13 @@ fn carry(original: &Map<String, Value>, written: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Run;
+    use crate::record::{Provenance, Run};
     use jiff::Timestamp;
 
     fn room() -> (tempfile::TempDir, StateDir, Key, SessionId) {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path().join("state")).unwrap();
-        let key = Key::open(&dir.path().join("key")).unwrap();
+        let key = Key::create(&dir.path().join("key")).unwrap();
         (dir, state, key, SessionId::new("s1").unwrap())
     }
 
@@ -209,8 +226,19 @@ mod tests {
         let value: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!((&value["theirs"], &value["name"]), (&Value::from(5), &Value::Null));
         assert_eq!(value["runs"][0]["more"], true);
-        assert_eq!(load(&state, Some(&key), &id).unwrap().unwrap().origin, Origin::Genuine);
+        let again = load(&state, Some(&key), &id).unwrap().unwrap();
+        assert_eq!(again.origin, Origin::Genuine);
+        assert_eq!(again.record.runs[0].provenance, Some(Provenance::Untrusted), "a new code raises nothing");
         assert_eq!(ids(&state).unwrap(), [id]);
+    }
+
+    #[test]
+    fn a_genuine_record_under_another_name_is_broken() {
+        let (_dir, state, key, id) = room();
+        store(&state, &key, &Held::fresh(SessionRecord::new(id.clone(), Timestamp::UNIX_EPOCH))).unwrap();
+        let other = SessionId::new("s2").unwrap();
+        durable::replace(&path(&state, &other), &std::fs::read(path(&state, &id)).unwrap()).unwrap();
+        assert!(matches!(load(&state, Some(&key), &other), Err(RecordError::Broken { .. })));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Grade;
+use super::{Grade, Provenance};
 
 /// One process that was an agent in the conversation. **Frozen at launch**: what was not known then may be filled in
 /// once; nothing that is known changes.
@@ -62,6 +62,9 @@ pub struct Run {
     /// How sure the pane is.
     #[serde(default)]
     pub grade: Option<Grade>,
+    /// Where what stands here comes from. Absent in records of 0.1.0, and filled in when they are read.
+    #[serde(default)]
+    pub provenance: Option<Provenance>,
     /// How it began, in the agent's words: `startup`, `resume`, `clear`, …
     #[serde(default)]
     pub source: Option<String>,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Beside, Counts, Head, SCHEMA, SaveError};
 use crate::StateDir;
 use crate::durable::{self, Kept};
-use crate::seal::{Key, Origin};
+use crate::seal::{Key, Origin, Subject};
 
 /// Ends the id of a save with a name of its own.
 pub(super) const NAMED: &str = "-named";
@@ -116,7 +116,8 @@ pub fn store(
             taken_at: scrollback.taken_at,
         });
     }
-    let written = write(key, &path, &head, &draft.body).and_then(|()| check(state, key, &id, &head, &count));
+    let written =
+        write(key, &id, &path, &head, &draft.body).and_then(|()| check(state, key, &id, &head, &count));
     if let Err(error) = written {
         // What is not whole must not be taken for a save. Where even that fails, listing passes it over.
         let _ = durable::remove(&path).and_then(|()| durable::remove(&beside));
@@ -125,7 +126,7 @@ pub fn store(
     Ok(Written { id, path, head })
 }
 
-fn write(key: &Key, path: &Path, head: &Head, body: &Map<String, Value>) -> Result<(), SaveError> {
+fn write(key: &Key, id: &str, path: &Path, head: &Head, body: &Map<String, Value>) -> Result<(), SaveError> {
     let broken = |error: serde_json::Error| SaveError::Broken { path: path.into(), why: error.to_string() };
     let Value::Object(mut whole) = serde_json::to_value(head).map_err(broken)? else {
         return Err(SaveError::Broken { path: path.into(), why: "it is no object".to_owned() });
@@ -134,7 +135,9 @@ fn write(key: &Key, path: &Path, head: &Head, body: &Map<String, Value>) -> Resu
         whole.entry(name.clone()).or_insert_with(|| value.clone());
     }
     let text = serde_json::to_string_pretty(&whole).map_err(broken)?;
-    durable::create_new(path, Kept::default(), |out| out.write_all(key.seal(&text).as_bytes()))?;
+    durable::create_new(path, Kept::default(), |out| {
+        out.write_all(key.seal(Subject::Save(id), &text).as_bytes())
+    })?;
     Ok(())
 }
 
@@ -180,6 +183,15 @@ fn free_name(folder: &Path, head: &Head) -> (String, PathBuf) {
     }
 }
 
+/// Whether a save has the name it was given: the codes of 0.1.0 do not cover it. A name that was taken moved by
+/// milliseconds.
+fn is_named_after(id: &str, head: &Head) -> bool {
+    let second = |at: Timestamp| stamp(at).get(..15).map(str::to_owned);
+    let later = head.saved_at.checked_add(SignedDuration::from_secs(1)).ok();
+    let named = id.get(..15).map(str::to_owned);
+    named.is_some() && (named == second(head.saved_at) || named == later.and_then(second))
+}
+
 fn stamp(at: Timestamp) -> String {
     at.strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
 }
@@ -198,8 +210,11 @@ pub fn load(state: &StateDir, key: Option<&Key>, id: &str) -> Result<Loaded, Sav
     }
     let text = String::from_utf8(text).map_err(|_| broken("it is no text".to_owned()))?;
     let whole: Map<String, Value> = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-    let head = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-    let origin = key.map_or(Origin::Foreign, |key| key.origin(&text));
+    let head: Head = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+    let origin = match key.map_or(Origin::Foreign, |key| key.origin(Subject::Save(id), &text)) {
+        Origin::Genuine if is_named_after(id, &head) => Origin::Genuine,
+        _ => Origin::Foreign,
+    };
     let beside = path.with_extension("zst");
     let scrollback = beside.exists().then_some(beside);
     Ok(Loaded { id: id.to_owned(), head, whole, origin, scrollback })
@@ -238,7 +253,7 @@ pub fn rewrite(
         whole.remove("mac");
     }
     let text = serde_json::to_string_pretty(&whole).map_err(broken)?;
-    let text = if genuine { key.seal(&text) } else { text };
+    let text = if genuine { key.seal(Subject::Save(&loaded.id), &text) } else { text };
     durable::replace(&path, text.as_bytes())?;
     match scrollback {
         Some(Some(new)) => durable::replace(&beside, &new.packed)?,
@@ -260,4 +275,19 @@ pub fn make_current(state: &StateDir, id: &str) -> Result<(), SaveError> {
 pub fn named_current(state: &StateDir, key: Option<&Key>) -> Option<Loaded> {
     let named = crate::files::read_own_to_string(state.saves().join("current")).ok()?;
     load(state, key, named.trim()).ok()
+}
+
+/// Gives the save that `current` names a code of this key: its user has accepted what the directory holds.
+///
+/// # Errors
+/// It cannot be written. One that cannot be read stays as it is.
+pub fn accept_current(state: &StateDir, key: &Key) -> Result<(), SaveError> {
+    let Some(loaded) = named_current(state, None) else { return Ok(()) };
+    let path = state.saves().join(format!("{}.json", loaded.id));
+    let mut whole = loaded.whole;
+    whole.shift_remove("mac");
+    let broken = |error: serde_json::Error| SaveError::Broken { path: path.clone(), why: error.to_string() };
+    let text = serde_json::to_string_pretty(&whole).map_err(broken)?;
+    durable::replace(&path, key.seal(Subject::Save(&loaded.id), &text).as_bytes())?;
+    Ok(())
 }

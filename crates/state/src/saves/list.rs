@@ -47,6 +47,17 @@ impl Listed {
     }
 }
 
+/// The ids of all files that look like saves, in no order.
+pub fn ids(state: &StateDir) -> Vec<String> {
+    let entries = std::fs::read_dir(state.saves()).into_iter().flatten().flatten();
+    entries.filter_map(|entry| id_of(&entry.path())).collect()
+}
+
+fn id_of(path: &std::path::Path) -> Option<String> {
+    let json = path.extension().is_some_and(|ending| ending == "json");
+    path.file_stem()?.to_str().filter(|stem| json && !stem.starts_with('.')).map(str::to_owned)
+}
+
 /// Lists the saves. Where `current` names none that is whole, the newest good one is.
 ///
 /// # Errors
@@ -62,10 +73,8 @@ pub fn list(state: &StateDir, key: Option<&Key>) -> Result<Listed, SaveError> {
     let mut listed = Listed::default();
     for entry in entries {
         let path = entry.map_err(unreadable)?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        let json = path.extension().is_some_and(|ending| ending == "json");
-        let Some(id) = stem.filter(|stem| json && !stem.starts_with('.')) else { continue };
-        match load(state, key, id) {
+        let Some(id) = id_of(&path) else { continue };
+        match load(state, key, &id) {
             Ok(read) => {
                 let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
                 let bytes = size(&path) + read.scrollback.as_ref().map_or(0, size);

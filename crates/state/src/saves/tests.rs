@@ -16,7 +16,7 @@ struct Room {
 fn room() -> Room {
     let dir = tempfile::tempdir().unwrap();
     let state = StateDir::open(dir.path().join("state")).unwrap();
-    let key = Key::open(&dir.path().join("key")).unwrap();
+    let key = Key::create(&dir.path().join("key")).unwrap();
     Room { dir, state, key }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::environment::{CHILD_VARIABLES, is_secret};
+use super::super::environment::{CHILD_VARIABLES, is_replayed, is_secret};
 
 /// The variable by which a start is known again when its SessionStart event arrives.
 pub const NONCE: &str = "REKINDLE_NONCE";
@@ -62,6 +62,7 @@ pub fn start_environment<'a>(
     }
     for (name, value) in recorded {
         let dropped = name == NONCE
+            || !is_replayed(name)
             || CHILD_VARIABLES.contains(&name)
             || PANE.contains(&name)
             || (name.starts_with("TMUX") && !same_server)

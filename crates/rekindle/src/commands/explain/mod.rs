@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use mux::Listing;
 use recovery::{Act, Decision, DecisionRecord, PaneDecision, decide};
 use serde_json::{Value, json};
-use settle::view::{AgentView, Outlook, Speaks};
+use settle::view::{AgentView, Outlook, Speaks, State};
 use state::journal::{Entry, Journal};
 use state::record::{Grade, Run};
 
@@ -124,9 +124,12 @@ fn decided(context: &Context, agent: &AgentView) -> Option<(DecisionRecord, Pane
 fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static str, String) {
     let record = survey.record(agent);
     let outlook = Outlook::of(agent, record);
-    let (true, Some(record), Some(pane)) =
-        (matches!(outlook, Outlook::Resumed | Outlook::ResumedByAgreement), record, &agent.pane)
-    else {
+    // Sessions that are there, were ended, or answered one prompt are never decided upon.
+    let undecided = matches!(outlook, Outlook::AlreadyThere)
+        || agent.one_shot
+        || agent.nested
+        || agent.state.value == State::Ended;
+    let (false, Some(record), Some(pane)) = (undecided, record, &agent.pane) else {
         return (outlook.word(), outlook.sentence());
     };
     let closed = survey.settled.world.servers.iter().any(|(_, listing)| match listing {
@@ -146,7 +149,11 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
     let known = ground.remember(&agent, &pane.value.reference, false, wanted.fallback);
     let Decision { act, reason } = decide(&known.facts, &wanted);
     let (word, does) = match act {
-        Act::Resume | Act::Begin => return (outlook.word(), outlook.sentence()),
+        Act::Resume | Act::Begin => {
+            let sure = matches!(outlook, Outlook::Resumed | Outlook::ResumedByAgreement);
+            let sentence = format!("a restore would resume it by itself: {reason}");
+            return ("resumed", if sure { outlook.sentence() } else { sentence });
+        }
         Act::RepairResume => ("repaired_resumed", "mend its transcript and resume it by itself"),
         Act::VaultResume => ("vault_resumed", "put its transcript back and resume it by itself"),
         Act::Fresh => ("fresh_with_context", "begin anew and tell the agent what is known"),

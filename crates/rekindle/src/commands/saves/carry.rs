@@ -35,7 +35,14 @@ pub(super) fn import(
     let saver = saver(context)?;
     let _alone = state::saves::lock(&saver.state, PATIENCE)?;
     let socket = Context::default_socket();
-    let imported = ::saves::import(&saver.state, &saver.key, file, name, &socket, Timestamp::now());
+    let imported = ::saves::import(
+        &saver.state,
+        saver.key.writing().map_err(SaveError::from)?,
+        file,
+        name,
+        &socket,
+        Timestamp::now(),
+    );
     let Imported { written, mended, skipped } = imported.map_err(refused)?;
     if mended > 0 {
         say(&format!("rekindle: put back the columns of {}", count(mended as u64, "line", "lines")));

@@ -167,7 +167,7 @@ pub(crate) fn source_of(
 ) -> Option<(Loaded, Save)> {
     let saver = saver(context).ok()?;
     let load = |id: &str| {
-        let loaded = state::saves::load(&saver.state, Some(&saver.key), id).ok()?;
+        let loaded = state::saves::load(&saver.state, saver.key.reading(), id).ok()?;
         let save = Save::of(&loaded)?;
         Some((loaded, save))
     };
@@ -183,7 +183,7 @@ pub(crate) fn source_of(
     }
     let known = effect.save.as_deref().and_then(load);
     let found = known.or_else(|| {
-        let listed = state::saves::list(&saver.state, Some(&saver.key)).ok()?;
+        let listed = state::saves::list(&saver.state, saver.key.reading()).ok()?;
         let before = listed.generations.iter().filter(|save| save.head.saved_at <= record.at);
         before.filter_map(|save| load(&save.id)).find(|(_, save)| has(save))
     });

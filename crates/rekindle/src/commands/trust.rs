@@ -1,0 +1,119 @@
+//! `rekindle trust`: shows sessions whose records this machine did not write, and accepts them after a yes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use agents::SessionId;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use settle::{Settler, Unaccepted};
+use state::machine_key::MachineKey;
+
+use super::init::agree;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Out, count, one_line};
+
+/// Show sessions whose records this machine did not write, and accept them
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  rekindle trust\n  rekindle trust 1a2b3c4d\n  rekindle trust --yes\n\nA record that was edited, copied from another machine or sealed with another key\nstarts nothing by itself. This shows what it would start, and makes it this\nmachine's own after a yes. If the machine's key is lost, a new one is made."
+)]
+pub(crate) struct Args {
+    /// Only these sessions; all of them where none is named
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Accept without asking
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A settle takes a fraction of this.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let settler = context.settler()?;
+    let unaccepted = chosen(context, &settler, &args.sessions)?;
+    let lost_key = match settler.key {
+        MachineKey::Ours(_) => None,
+        MachineKey::Lost => Some("The key of this state directory is gone. A new one will be made."),
+        MachineKey::Other { .. } => {
+            Some("This state directory was sealed with another key. It will get the key of this machine.")
+        }
+    };
+    let mut out = Out::new();
+    if !args.json {
+        lost_key.into_iter().for_each(|words| out.line(words));
+        unaccepted.iter().for_each(|one| show(context, one, &mut out));
+    }
+    let needed = lost_key.is_some() || !unaccepted.is_empty();
+    if needed {
+        let question = match lost_key {
+            Some(_) => "Use this state directory on this machine, with what it starts?",
+            None => "Accept what these records start?",
+        };
+        // What is asked about is shown first.
+        if let Err(refusal) = agree(args.yes, question) {
+            out.finish()?;
+            return Err(refusal);
+        }
+        let ids: Vec<SessionId> = unaccepted.iter().map(|one| one.record.session_id.clone()).collect();
+        settler.accept(&ids, &context.around.machine_key, Timestamp::now(), PATIENCE)?;
+    }
+    if args.json {
+        let sessions: Vec<Value> = unaccepted.iter().map(as_json).collect();
+        out.json(json!({"accepted": needed, "newKey": lost_key.is_some(), "sessions": sessions}));
+    } else if needed {
+        out.line(&format!("Accepted {}.", count(unaccepted.len() as u64, "session", "sessions")));
+    } else {
+        out.line("This machine wrote every record. Nothing to accept.");
+    }
+    out.finish()
+}
+
+/// The sessions that were named, or all; one that needs no acceptance is passed over.
+fn chosen(context: &Context, settler: &Settler, named: &[String]) -> Result<Vec<Unaccepted>, Failure> {
+    let mut unaccepted = settler.unaccepted()?;
+    if !named.is_empty() {
+        let ids = named.iter().map(|text| context.session(text)).collect::<Result<Vec<_>, _>>()?;
+        unaccepted.retain(|one| ids.contains(&one.record.session_id));
+    }
+    Ok(unaccepted)
+}
+
+fn words_of(one: &Unaccepted) -> String {
+    let argv = one.record.run().and_then(|run| run.argv.clone());
+    argv.map_or_else(|| "claude, without recorded flags".to_owned(), |argv| argv.join(" "))
+}
+
+/// The recorded variables whose values this process does not have.
+fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
+    let recorded = one.record.run().map(|run| run.env.clone()).unwrap_or_default();
+    let differs = |(name, value): &(String, String)| {
+        !value.is_empty() && std::env::var(name).ok().as_ref() != Some(value)
+    };
+    recorded.into_iter().filter(differs).collect()
+}
+
+fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
+    let record = &one.record;
+    let name = record.name.as_deref().unwrap_or("unnamed");
+    let directory = record.cwd.as_deref().map(|cwd| context.short_path(cwd)).unwrap_or_default();
+    out.line("");
+    out.line(&one_line(&format!("{}  {name}  {directory}", record.session_id.short()), 200));
+    out.line(&format!("  not trusted: {}", one.why));
+    out.line(&format!("  would start: {}", one_line(&words_of(one), 400)));
+    for (name, value) in changes_of(one) {
+        out.line(&format!("  with {}", one_line(&redact::redact(&format!("{name}={value}")), 200)));
+    }
+}
+
+fn as_json(one: &Unaccepted) -> Value {
+    json!({
+        "sessionId": one.record.session_id.as_str(), "name": one.record.name, "cwd": one.record.cwd,
+        "why": one.why, "argv": one.record.run().and_then(|run| run.argv.clone()), "env": changes_of(one),
+    })
+}

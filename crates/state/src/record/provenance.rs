@@ -1,0 +1,221 @@
+//! Where what a record says of a run comes from. Only a genuine run gives a restart its program, flags, environment and pane.
+
+use std::path::Path;
+
+use agents::claude::process::pid_domain;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, Grade, Run, SessionRecord};
+
+/// Where a run's arguments, environment and pane come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provenance {
+    /// rekindle read them from the living process.
+    Process,
+    /// A hook of this machine sealed them.
+    Event,
+    /// The user saw them and accepted them (`rekindle trust`).
+    Accepted,
+    /// Anything else: an edited or imported record, a spool line without a valid code, words of a newer program.
+    #[serde(other)]
+    Untrusted,
+}
+
+/// The machine that a run was on, or that this process is on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine(Option<String>);
+
+impl Machine {
+    /// The machine that this process is on.
+    pub fn this() -> Machine {
+        Machine::of_domain(pid_domain().as_deref())
+    }
+
+    /// The machine in a pid domain, `linux:<machine>:<namespace>`.
+    pub fn of_domain(domain: Option<&str>) -> Machine {
+        Machine(domain.and_then(|domain| domain.split(':').nth(1)).map(str::to_owned))
+    }
+}
+
+/// A run that this machine's own hooks and process table vouch for. Whatever starts a program, grants a permission mode or
+/// binds a pane takes this: there is no other way to make one than [`Run::genuine`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GenuineRun<'a>(&'a Run);
+
+impl<'a> GenuineRun<'a> {
+    /// The run.
+    pub fn run(self) -> &'a Run {
+        self.0
+    }
+
+    /// Its arguments; nothing where the agent has overwritten them.
+    pub fn argv(self) -> Option<&'a [String]> {
+        self.0.argv.as_deref()
+    }
+
+    /// The variables it was started with.
+    pub fn env(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Where it was started.
+    pub fn cwd(self) -> Option<&'a Path> {
+        self.0.cwd.as_deref()
+    }
+}
+
+impl Run {
+    /// The run as one that may be acted on; nothing where it is untrusted, or another machine's. `~/.config` is often synced
+    /// between machines, so a valid code alone does not say where it was written.
+    pub fn genuine(&self, here: &Machine) -> Option<GenuineRun<'_>> {
+        let vouched = match self.provenance {
+            Some(Provenance::Process | Provenance::Event | Provenance::Accepted) => true,
+            Some(Provenance::Untrusted) | None => false,
+        };
+        let elsewhere = self.machine_id.is_some() && self.machine_id != here.0;
+        // What the user accepted was accepted for this machine's key.
+        let accepted = self.provenance == Some(Provenance::Accepted);
+        (vouched && (accepted || !elsewhere)).then_some(GenuineRun(self))
+    }
+}
+
+impl SessionRecord {
+    /// The newest run, where it is genuine.
+    pub fn genuine_run(&self, here: &Machine) -> Option<GenuineRun<'_>> {
+        self.run()?.genuine(here)
+    }
+
+    /// Why what the record says of its agent is not acted on; nothing where it is.
+    pub fn distrust(&self, here: &Machine) -> Option<&'static str> {
+        let Some(run) = self.run() else {
+            return untrusted_since(self).map(|_| "its record was edited, copied or sealed with another key");
+        };
+        match run.genuine(here) {
+            Some(_) => None,
+            None if run.provenance.is_some_and(|known| known != Provenance::Untrusted) => {
+                Some("its record was written on another machine")
+            }
+            None => Some("its record was edited, copied or sealed with another key"),
+        }
+    }
+}
+
+const FACT: &str = "record";
+const SOURCE: &str = "seal";
+
+/// When a record was first found without a valid code.
+pub fn untrusted_since(record: &SessionRecord) -> Option<&Evidence> {
+    record.evidence.iter().find(|evidence| evidence.fact == FACT && evidence.source == SOURCE)
+}
+
+/// Takes everything out of a record without a valid code that would act by itself: links to other sessions, its pane, its
+/// directory, its place in a restore. Runs stay to be shown, and are untrusted.
+pub(super) fn distrust(record: &mut SessionRecord) {
+    record.next_id = None;
+    record.place = None;
+    record.project_dir = None;
+    record.persistent = false;
+    record.permission_mode = None;
+    mark_untrusted(record);
+    for run in &mut record.runs {
+        run.grade = Some(Grade::Guess);
+    }
+    for evidence in &mut record.evidence {
+        evidence.grade = Grade::Guess;
+    }
+    let at = untrusted_since(record).map_or_else(Timestamp::now, |known| known.at);
+    record.believe(Evidence {
+        fact: FACT.to_owned(),
+        grade: Grade::Guess,
+        source: SOURCE.to_owned(),
+        detail:
+            "the record has no valid code of this machine: it was edited, copied or sealed with another key"
+                .to_owned(),
+        at,
+    });
+}
+
+/// Lets no run of a record be acted on.
+pub(super) fn mark_untrusted(record: &mut SessionRecord) {
+    for run in &mut record.runs {
+        run.provenance = Some(Provenance::Untrusted);
+    }
+}
+
+/// Says of the runs of 0.1.0 where they come from: a record with a valid code was written by this machine's hooks, unless it
+/// says that it had once lost it.
+pub(super) fn fill_in(record: &mut SessionRecord) {
+    let lost_at = untrusted_since(record).map(|evidence| evidence.at);
+    for run in record.runs.iter_mut().filter(|run| run.provenance.is_none()) {
+        let older = lost_at.is_some_and(|lost| run.launched_at <= lost || run.grade == Some(Grade::Guess));
+        run.provenance = Some(if older { Provenance::Untrusted } else { Provenance::Event });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agents::SessionId;
+
+    fn record(provenance: Option<&str>, machine: Option<&str>) -> SessionRecord {
+        let run = serde_json::json!({
+            "launchedAt": Timestamp::UNIX_EPOCH, "pid": 7, "procStart": 9, "provenance": provenance,
+            "machineId": machine, "argv": ["claude"],
+        });
+        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        record.runs.push(serde_json::from_value(run).unwrap());
+        record
+    }
+
+    #[test]
+    fn only_what_this_machine_vouches_for_is_genuine() {
+        let here = Machine(Some("m1".to_owned()));
+        let check = |provenance: Option<&str>, machine: Option<&str>, expect: bool| {
+            let record = record(provenance, machine);
+            assert_eq!(record.genuine_run(&here).is_some(), expect, "{provenance:?} {machine:?}");
+            assert_eq!(record.distrust(&here).is_none(), expect, "{provenance:?} {machine:?}");
+        };
+        check(Some("process"), Some("m1"), true);
+        check(Some("event"), Some("m1"), true);
+        check(Some("event"), None, true);
+        check(Some("event"), Some("m2"), false);
+        check(Some("accepted"), Some("m2"), true);
+        check(Some("untrusted"), Some("m1"), false);
+        check(Some("a word of a newer program"), Some("m1"), false);
+        check(None, Some("m1"), false);
+    }
+
+    #[test]
+    fn runs_of_0_1_0_are_genuine_unless_their_record_had_lost_its_code() {
+        let mut old = record(None, None);
+        fill_in(&mut old);
+        assert_eq!(old.runs[0].provenance, Some(Provenance::Event));
+        let mut resealed = record(None, None);
+        resealed.believe(Evidence {
+            fact: FACT.to_owned(),
+            grade: Grade::Guess,
+            source: SOURCE.to_owned(),
+            detail: String::new(),
+            at: Timestamp::from_second(9).unwrap(),
+        });
+        fill_in(&mut resealed);
+        assert_eq!(resealed.runs[0].provenance, Some(Provenance::Untrusted));
+    }
+
+    #[test]
+    fn a_record_without_a_code_keeps_no_power() {
+        let mut edited = record(Some("process"), None);
+        edited.next_id = Some(SessionId::new("s2").unwrap());
+        edited.project_dir = Some("/evil".into());
+        edited.persistent = true;
+        distrust(&mut edited);
+        assert_eq!(
+            (edited.next_id.clone(), edited.project_dir.clone(), edited.persistent),
+            (None, None, false)
+        );
+        assert!(edited.genuine_run(&Machine(None)).is_none());
+        assert!(untrusted_since(&edited).is_some());
+    }
+}
