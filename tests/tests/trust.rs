@@ -210,7 +210,14 @@ fn an_edited_record_is_accepted_only_after_its_user_has_seen_it() {
     let shown = state.rekindle(&["trust", &session]).unwrap();
     assert!(shown.stdout.contains("claude --model opus"), "{}{}", shown.stdout, shown.words());
     assert_eq!(planned(&state, &session).0, "offer", "showing accepts nothing");
+    // What was not shown is not accepted: where it starts, what it goes on as.
+    let path = record(&state, &session);
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    (value["projectDir"], value["nextId"]) = (json!("/mnt/evil"), json!(session_at(&state, "work:2.0")));
+    fs::write(&path, serde_json::to_string_pretty(&value).unwrap() + "\n").unwrap();
     assert!(state.rekindle(&["trust", &session, "--yes"]).unwrap().success());
+    let stored: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!((&stored["projectDir"], &stored["nextId"]), (&Value::Null, &Value::Null));
     let (act, words) = planned(&state, &session);
     assert_eq!((act.as_str(), &words[3..]), ("resume", &["--model".to_owned(), "opus".to_owned()][..]));
 }

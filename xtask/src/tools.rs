@@ -8,8 +8,8 @@ use lab::agent::{Agent, VERSIONS};
 use crate::workspace;
 
 /// Each program with the Debian package that has it.
-const PROGRAMS: [(&str, &str); 4] =
-    [("tmux", "tmux"), ("jq", "jq"), ("zstd", "zstd"), ("systemd-analyze", "systemd")];
+const PROGRAMS: [(&str, &str); 5] =
+    [("tmux", "tmux"), ("jq", "jq"), ("strace", "strace"), ("zstd", "zstd"), ("systemd-analyze", "systemd")];
 
 /// Whether a program is on the `PATH`.
 pub(crate) fn there(program: &str) -> bool {

@@ -138,7 +138,9 @@ impl Clinic {
         durable::private_dir(path.parent().unwrap_or(path))?;
         let kept = Kept { mode: None, mtime: meta.modified().ok() };
         let mut source = state::files::open(made).map_err(Error::read(made))?;
-        let file = durable::write_beside(path, kept, |out| std::io::copy(&mut source, out).map(|_| ()))?;
+        let file = durable::write_beside(path, kept, |out| {
+            std::io::copy(&mut source.by_ref().take(record.new.size), out).map(|_| ())
+        })?;
         self.place_new(session, path, file, &backup, now)?;
         self.note_ours(session, path)?;
         self.tell("redo", |entry| {

@@ -30,10 +30,14 @@ pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>
         )]);
     }
     let _alone = Lock::acquire(&state.locks().join("git"), PATIENCE)?;
-    let upstream = ask(state.path(), &git, &["rev-parse", "--abbrev-ref", "@{upstream}"])?;
-    let upstream =
-        upstream.status.success().then(|| String::from_utf8_lossy(&upstream.stdout).trim().to_owned());
-    let committed = ask(state.path(), &git, &["ls-files", "-z"])?.stdout;
+    // Not only the upstream: a forget before this one has unset it, and the remote may still have the text.
+    let remotes = ask(state.path(), &git, &["remote"])?;
+    told(&remotes)?;
+    let remotes: Vec<String> =
+        String::from_utf8_lossy(&remotes.stdout).lines().map(|name| name.trim().to_owned()).collect();
+    let committed = ask(state.path(), &git, &["ls-files", "-z"])?;
+    told(&committed)?;
+    let committed = committed.stdout;
     durable::private_dir(&fresh)?;
     told(&ask(state.path(), &fresh, &["init", "--quiet", "--initial-branch=main"])?)?;
     for name in ["config", "info/exclude"] {
@@ -45,9 +49,9 @@ pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>
     for key in ["branch.main.remote", "branch.main.merge"] {
         ask(state.path(), &fresh, &["config", "--unset-all", key])?;
     }
-    let there: Vec<&str> = std::str::from_utf8(&committed)
-        .unwrap_or_default()
-        .split('\0')
+    let there: Vec<&str> = committed
+        .split(|byte| *byte == 0)
+        .filter_map(|name| std::str::from_utf8(name).ok())
         .filter(|name| !name.is_empty() && state.path().join(name).exists())
         .collect();
     for names in there.chunks(200) {
@@ -62,16 +66,14 @@ pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>
     )?)?;
     durable::exchange(&git, &fresh)?;
     durable::remove_tree(&fresh)?;
-    Ok(upstream
-        .map(|name| {
-            format!(
-                "the upstream {name} of the state's history still has it: `git -C {} push --force` replaces what is there, and \
-                 `--set-upstream` lets rekindle push again",
-                state.path().display()
-            )
-        })
-        .into_iter()
-        .collect())
+    let still_there = |name: &String| {
+        format!(
+            "the remote {name} of the state's history may still have it: `git -C {} push --force --set-upstream {name} main` \
+             replaces what is there",
+            state.path().display()
+        )
+    };
+    Ok(remotes.iter().filter(|name| !name.is_empty()).map(still_there).collect())
 }
 
 fn ask(folder: &Path, git: &Path, words: &[&str]) -> Result<Output, Error> {

@@ -127,9 +127,10 @@ impl Eraser<'_> {
         let ours = |held: &state::record::Held| {
             held.record.config_dir().is_none_or(|dir| words::same_folder(&dir, config.path()))
         };
+        let is_anothers = held.as_ref().is_some_and(|held| !ours(held));
         let held = held.filter(ours);
         let words = self.words(config, session, held.as_ref().map(|held| &held.record));
-        Ok(Subject { session: session.clone(), held, words })
+        Ok(Subject { session: session.clone(), held, is_anothers, words })
     }
 }
 
@@ -137,6 +138,8 @@ impl Eraser<'_> {
 pub(crate) struct Subject {
     pub(crate) session: SessionId,
     pub(crate) held: Option<state::record::Held>,
+    /// Whether the record of this id is another account's: then panes and files that only name the id are its own.
+    pub(crate) is_anothers: bool,
     pub(crate) words: Words,
 }
 

@@ -9,6 +9,10 @@ use crate::{Eraser, Error, Subject, reading};
 
 impl Eraser<'_> {
     pub(crate) fn erase_own(&self, subject: &Subject) -> Result<(), Error> {
+        // Files named by the id alone belong to the account whose record has that name.
+        if subject.is_anothers {
+            return Ok(());
+        }
         let (state, session) = (&self.settler.state, &subject.session);
         let short = session.short();
         let instances = state.instances();
@@ -59,13 +63,20 @@ impl Eraser<'_> {
             Some(record) => record.spool_offset.min(length),
             None => length,
         };
-        durable::remove(&path)?;
         let mut late = Vec::new();
         file.seek(SeekFrom::Start(folded))
             .and_then(|_| file.read_to_end(&mut late))
             .map_err(reading(&path))?;
-        if !late.is_empty() {
-            durable::append(&path, &late, Sync::Yes)?;
+        // In one step: killed here, the lines that no record has are in the old file or in the new one.
+        match late.is_empty() {
+            true => durable::remove(&path)?,
+            false => durable::replace(&path, &late)?,
+        }
+        // A hook that had the old file open may have written to it meanwhile.
+        let mut meanwhile = Vec::new();
+        file.read_to_end(&mut meanwhile).map_err(reading(&path))?;
+        if !meanwhile.is_empty() {
+            durable::append(&path, &meanwhile, Sync::Yes)?;
         }
         Ok(())
     }

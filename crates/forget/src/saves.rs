@@ -65,14 +65,15 @@ fn panes_of(whole: &Map<String, Value>, subject: &Subject) -> BTreeSet<(usize, S
         for window in tmux["windows"].as_array().into_iter().flatten() {
             for pane in window["panes"].as_array().into_iter().flatten() {
                 let Some(name) = pane["id"].as_str() else { continue };
-                let tagged = pane["tag"].as_str() == Some(subject.session.as_str());
+                let tagged = !subject.is_anothers && pane["tag"].as_str() == Some(subject.session.as_str());
                 if tagged || subject.was_in(id, name) {
                     panes.insert((number, name.to_owned()));
                 }
             }
         }
         for agent in server["agents"].as_array().into_iter().flatten() {
-            if agent["sessionId"].as_str() == Some(subject.session.as_str())
+            if !subject.is_anothers
+                && agent["sessionId"].as_str() == Some(subject.session.as_str())
                 && let Some(name) = agent["pane"].as_str()
             {
                 panes.insert((number, name.to_owned()));

@@ -81,7 +81,7 @@ mod tests {
         let mut words = Words::default();
         words.add("please rewrite the checkout page");
         let session = agents::SessionId::new("s1").unwrap();
-        let subject = Subject { session, held: None, words };
+        let subject = Subject { session, held: None, is_anothers: false, words };
         let mut value = json!({
             "panes": [
                 {"tag": "s1", "title": "✳ Checkout", "id": "%1", "reason": "process_died"},

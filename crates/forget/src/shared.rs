@@ -12,17 +12,18 @@ use crate::{Eraser, Error, Subject, reading};
 
 /// Parts of the state directory that have rules of their own, or hold nothing that was said in this conversation: the vault,
 /// saves and records are erased elsewhere, and what hooks and panes of other conversations left is theirs.
-const ELSEWHERE: [&str; 9] =
-    ["vault", "saves", "session-health", "spool", "snapshots", "locks", "wiring", ".git", "paused"];
+const ELSEWHERE: [&str; 8] =
+    ["vault", "saves", "session-health", "spool", "snapshots", "locks", "wiring", "paused"];
 
 impl Eraser<'_> {
     pub(crate) fn erase_shared(&self, subject: &Subject) -> Result<(), Error> {
         let root = self.settler.state.path();
-        for path in entries(root)? {
-            let name = path.file_name().unwrap_or_default();
-            if !ELSEWHERE.iter().any(|part| name == *part) {
-                erase_in(&path, subject)?;
-            }
+        // Whatever else lies in the directory is not rekindle's, and is left alone.
+        for part in state::PARTS.iter().filter(|part| !ELSEWHERE.contains(part)) {
+            erase_in(&root.join(part), subject)?;
+        }
+        for path in entries(root)?.iter().filter(|path| is_temporary(path)) {
+            erase_in(path, subject)?;
         }
         scrub_lines(&self.settler.refuge.log(), subject)?;
         // What a killed writer left beside what it was to replace.

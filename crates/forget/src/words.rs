@@ -9,7 +9,7 @@ use agents::SessionId;
 use agents::claude::{ConfigDir, find_session};
 use state::record::SessionRecord;
 use transcript::{Buffer, Transcript};
-use vault::{Key, Wanted};
+use vault::Key;
 
 use crate::Eraser;
 
@@ -81,13 +81,13 @@ impl Eraser<'_> {
             }
         }
         let key = Key::new(config, Some(session));
-        if let Ok(Some(conversation)) = self.vault.conversation(&key)
-            && let Some(file) = conversation.transcript()
-            && let Ok(Some(choice)) = self.vault.choose(&conversation, file, Wanted::Whole)
-        {
-            let mut bytes = Vec::new();
-            let number = Some(choice.generation.number);
-            if self.vault.read(&key, &file.name, number, &mut bytes).is_ok() {
+        // Every generation of every file: a turn may be in an older one only, or in a subagent's.
+        let conversation = self.vault.conversation(&key).ok().flatten();
+        for file in conversation.iter().flat_map(|conversation| &conversation.files) {
+            for generation in file.generations.iter().filter(|_| file.name.ends_with(".jsonl")) {
+                let mut bytes = Vec::new();
+                // Of one that cannot be read whole, what could be read is heard.
+                let _ = self.vault.read(&key, &file.name, Some(generation.number), &mut bytes);
                 hear(&Transcript::of(&bytes, None), &mut words);
             }
         }

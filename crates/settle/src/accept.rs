@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use agents::SessionId;
 use jiff::Timestamp;
-use state::journal::{Entry, Journal};
+use state::journal::Journal;
 use state::lock::Lock;
 use state::machine_key::MachineKey;
-use state::record::{self, Grade, Machine, Provenance, SessionRecord};
+use state::record::{self, Machine, Provenance, SessionRecord};
+use state::seal::Key;
 use state::{durable, saves};
 
 use crate::note::note;
@@ -21,6 +21,12 @@ pub struct Unaccepted {
     pub record: SessionRecord,
     /// Why that is not acted on.
     pub why: &'static str,
+}
+
+/// Whether two readings of a record start the same. When it was found to be untrusted differs from reading to reading.
+fn said_the_same(one: &SessionRecord, other: &SessionRecord) -> bool {
+    let without_evidence = |record: &SessionRecord| SessionRecord { evidence: Vec::new(), ..record.clone() };
+    without_evidence(one) == without_evidence(other)
 }
 
 impl Settler {
@@ -40,41 +46,51 @@ impl Settler {
         Ok(found)
     }
 
-    /// Accepts the records of these sessions as this machine's own. Where the directory's key is lost or another one, the key
-    /// at `key_path` becomes its key first, and the current save is accepted too.
+    /// Accepts the newest runs of these records, as they were shown, as this machine's own. Where the directory's key is lost or
+    /// another one, the key at `key_path` becomes its key, and the current save is accepted too.
     ///
     /// # Errors
-    /// Another process settles for longer than the deadline, or something cannot be written.
+    /// A record is not what was shown, another process settles for longer than the deadline, or something cannot be written.
     pub fn accept(
         &self,
-        sessions: &[SessionId],
+        shown: &[Unaccepted],
         key_path: &Path,
         now: Timestamp,
         deadline: Duration,
     ) -> Result<(), Error> {
         durable::private_dir(&self.state.locks())?;
         let _alone = Lock::acquire(&self.lock(), deadline)?;
+        let mut accepted = Vec::new();
+        for one in shown {
+            let session = &one.record.session_id;
+            let now_there = record::load(&self.state, self.key.reading(), session)?;
+            match now_there.filter(|held| said_the_same(&held.record, &one.record)) {
+                Some(held) => accepted.push(held),
+                None => return Err(Error::ChangedSince { session: session.clone() }),
+            }
+        }
         let key = match &self.key {
             MachineKey::Ours(key) => key.clone(),
             MachineKey::Lost | MachineKey::Other { .. } => {
-                let key = MachineKey::adopt(&self.state, key_path)?;
+                let key = Key::create(key_path)?;
                 saves::accept_current(&self.state, &key)?;
                 key
             }
         };
         let journal = Journal::at(self.state.journal());
-        for session in sessions {
-            // Read without a check: its user has seen what it says.
-            let Some(mut held) = record::load(&self.state, None, session)? else { continue };
-            for run in &mut held.record.runs {
+        for mut held in accepted {
+            // What would act on other sessions was not shown, and is not accepted.
+            record::strip_power(&mut held.record);
+            if let Some(run) = held.record.runs.last_mut() {
                 run.provenance = Some(Provenance::Accepted);
-                run.grade = run.grade.filter(|grade| *grade != Grade::Guess);
+                run.grade = None;
             }
             held.record.evidence.retain(|evidence| evidence.fact != "record" || evidence.source != "seal");
             record::store(&self.state, &key, &held)?;
-            let entry: Entry = note(now, "trusted", session);
-            journal.append(&entry)?;
+            journal.append(&note(now, "trusted", &held.record.session_id))?;
         }
+        // Last of all: killed before this, the next `trust` does everything again.
+        MachineKey::adopt(&self.state, key_path)?;
         Ok(())
     }
 }

@@ -23,12 +23,17 @@ use crate::trust::is_vouched_for;
 /// complete their own run and change nothing else.
 pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
     let mut notes = Vec::new();
+    // A line without a valid code tells nothing about a session that has a genuine run: neither that it lives, nor that it
+    // ended, nor when it was last heard of, on which a restore would act.
+    if !heard.sealed && record.runs.iter().any(is_vouched_for) {
+        if matches!(heard.what, What::Start { .. } | What::End { .. }) {
+            notes.push(note(heard.at, "unsealed_event_ignored", &record.session_id));
+        }
+        return marked(notes, heard);
+    }
     let guest = is_guest(record, heard);
     let late = !guest && is_late(record, heard);
     let is_start = matches!(heard.what, What::Start { .. });
-    if is_start && !heard.sealed && has_ended(record, heard) {
-        return notes;
-    }
     if guest {
         note_run(record, heard, is_start);
         fold_guest(record, heard, &mut notes);
@@ -40,15 +45,12 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
             // Where an agent is started again is taken from this machine's own word.
             record.project_dir = None;
         }
-        // A line without a valid code tells nothing about a genuine run but that it was heard.
-        if heard.sealed || record.run().is_none_or(|run| !is_vouched_for(run)) {
-            record.cwd = heard.cwd.clone().or(record.cwd.take());
-            record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
-            record.model = heard.model.clone().or(record.model.take());
-            record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
-            if record.project_dir.is_none() {
-                record.project_dir.clone_from(&heard.cwd);
-            }
+        record.cwd = heard.cwd.clone().or(record.cwd.take());
+        record.transcript_path = heard.transcript.clone().or(record.transcript_path.take());
+        record.model = heard.model.clone().or(record.model.take());
+        record.permission_mode = heard.permission_mode.clone().or(record.permission_mode.take());
+        if record.project_dir.is_none() {
+            record.project_dir.clone_from(&heard.cwd);
         }
         note_run(record, heard, is_start);
         if heard.what == What::Prompt {
@@ -99,13 +101,6 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         What::PreCompact | What::CwdChanged | What::Other => {}
     }
     marked(notes, heard)
-}
-
-/// Whether the event's process is one whose end is known. A line without a valid code does not bring it back.
-fn has_ended(record: &SessionRecord, heard: &Heard) -> bool {
-    let Some(agent) = heard.agent() else { return false };
-    let ended = |run: &Run| run.is(agent.pid, agent.start) && is_vouched_for(run) && run.ended_at.is_some();
-    record.runs.iter().any(ended)
 }
 
 /// Names the event of each note, so that a settle that was killed half way does not tell the same thing twice.

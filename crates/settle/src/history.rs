@@ -18,7 +18,7 @@ const COMMITTED: [&str; 6] =
 
 /// What is not even shown as missing; its first line says whose repository it is.
 const IGNORED: &str = "# Written by rekindle: bulk, and what is not redacted.\n\
-    /cache/\n/host/\n/locks/\n/log/\n/paused\n/snapshots/\n/spool/\n/vault/\n/wiring/\n*.zst\n.rekindle-*\n";
+    /cache/\n/host/\n/locks/\n/log/\n/machine-key-id\n/operations/\n/paused\n/snapshots/\n/spool/\n/vault/\n/wiring/\n*.zst\n.rekindle-*\n";
 
 const DEADLINE: Duration = Duration::from_secs(20);
 

@@ -74,6 +74,12 @@ pub enum Error {
     /// The state directory belongs to a key that is not here.
     #[error(transparent)]
     Key(#[from] KeyTrouble),
+    /// What was to be accepted is not what was shown.
+    #[error("accept the record of {session}: it has changed since it was shown; look at it again")]
+    ChangedSince {
+        /// The session.
+        session: SessionId,
+    },
     /// A save cannot be written.
     #[error(transparent)]
     Save(#[from] state::saves::SaveError),
@@ -386,7 +392,7 @@ impl Settler {
             heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
             // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
             // with the old spool.
-            if folded == 0 && !record.runs.is_empty() && heard.at.as_millisecond() <= known_until {
+            if folded == 0 && record.spool_head.is_some() && heard.at.as_millisecond() <= known_until {
                 heard.sealed = false;
             }
             if at == 0 && folded == 0 && record.runs.is_empty() {

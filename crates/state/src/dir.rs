@@ -10,7 +10,7 @@ use crate::durable;
 pub struct StateDir(PathBuf);
 
 /// Everything we put there. Somebody may have pointed us to a directory that holds more than ours.
-const PARTS: [&str; 17] = [
+pub const PARTS: [&str; 17] = [
     "instances",
     "session-health",
     "spool",

@@ -23,4 +23,4 @@ pub mod snapshots;
 pub mod spool;
 
 pub use agents::files;
-pub use dir::{StateDir, StateDirError};
+pub use dir::{PARTS, StateDir, StateDirError};

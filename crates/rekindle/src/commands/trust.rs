@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use agents::SessionId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use settle::{Settler, Unaccepted};
@@ -60,8 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             out.finish()?;
             return Err(refusal);
         }
-        let ids: Vec<SessionId> = unaccepted.iter().map(|one| one.record.session_id.clone()).collect();
-        settler.accept(&ids, &context.around.machine_key, Timestamp::now(), PATIENCE)?;
+        settler.accept(&unaccepted, &context.around.machine_key, Timestamp::now(), PATIENCE)?;
     }
     if args.json {
         let sessions: Vec<Value> = unaccepted.iter().map(as_json).collect();
@@ -101,7 +99,12 @@ fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
 fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
     let record = &one.record;
     let name = record.name.as_deref().unwrap_or("unnamed");
-    let directory = record.cwd.as_deref().map(|cwd| context.short_path(cwd)).unwrap_or_default();
+    let directory = record
+        .project_dir
+        .as_deref()
+        .or(record.cwd.as_deref())
+        .map(|cwd| context.short_path(cwd))
+        .unwrap_or_default();
     out.line("");
     out.line(&one_line(&format!("{}  {name}  {directory}", record.session_id.short()), 200));
     out.line(&format!("  not trusted: {}", one.why));

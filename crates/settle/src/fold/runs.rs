@@ -38,10 +38,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             run.end_reason = None;
             run.hung_up = false;
         }
-        let teaches = heard.sealed || !is_vouched_for(run);
-        if let Some(launch) =
-            heard.launch.as_ref().filter(|_| teaches && (run.boot_id.is_none() || run.argv.is_none()))
-        {
+        if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
             learn(run, launch.clone(), heard);
         }
         let by_hook = |evidence: &Evidence| {

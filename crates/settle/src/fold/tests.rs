@@ -290,9 +290,23 @@ fn a_line_without_a_code_gives_a_genuine_run_nothing() {
     fold(&mut record, &forged.heard());
     assert_eq!(record.cwd.as_deref(), Some(std::path::Path::new("/p")));
     assert_eq!((record.permission_mode.as_deref(), record.runs.len()), (None, 1));
-    let (mut ended, _) = told("a", &[start(agent(7, 0), 1), end(agent(7, 0), 2, "prompt_input_exit")]);
-    fold(&mut ended, &forged.heard());
-    assert_eq!(ended.status, Status::EndedCleanly, "nor does it bring it back");
+    // Neither does it bring an ended session back, whichever process it names, nor end a living one, nor make it younger.
+    for pid in [7, 9] {
+        let (mut ended, _) = told("a", &[start(agent(7, 0), 1), end(agent(7, 0), 2, "prompt_input_exit")]);
+        let before = ended.clone();
+        let mut forged = start(agent(pid, 0), 500);
+        forged.sealed = false;
+        fold(&mut ended, &forged.heard());
+        assert_eq!(ended, before, "process {pid}");
+    }
+    let (mut alive, _) = told("a", &[start(agent(7, 0), 1)]);
+    let before = alive.clone();
+    for name in ["SessionEnd", "Stop", "UserPromptSubmit"] {
+        let mut forged = Said::by(agent(7, 0), name, 900).with("reason", "prompt_input_exit");
+        forged.sealed = false;
+        fold(&mut alive, &forged.heard());
+        assert_eq!(alive, before, "{name}");
+    }
 }
 
 #[test]

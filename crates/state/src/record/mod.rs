@@ -10,7 +10,7 @@ mod run;
 
 pub use file::{Held, RecordError, ids, load, store};
 pub use last_run::{SAID_GONE, last_run};
-pub use provenance::{GenuineRun, Machine, Provenance, untrusted_since};
+pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use run::{HostPlace, Run, TmuxPlace};
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where what a record says of a run comes from. Only a genuine run gives a restart its program, flags, environment and pane.
+//! The provenance of a run: who wrote its arguments, environment and pane. Only a genuine run gives a restart its program, flags, environment and pane.
 
 use std::path::Path;
 
@@ -75,7 +75,7 @@ impl Run {
             Some(Provenance::Untrusted) | None => false,
         };
         let elsewhere = self.machine_id.is_some() && self.machine_id != here.0;
-        // What the user accepted was accepted for this machine's key.
+        // An accepted run counts on this machine, wherever it ran.
         let accepted = self.provenance == Some(Provenance::Accepted);
         (vouched && (accepted || !elsewhere)).then_some(GenuineRun(self))
     }
@@ -113,11 +113,7 @@ pub fn untrusted_since(record: &SessionRecord) -> Option<&Evidence> {
 /// Takes everything out of a record without a valid code that would act by itself: links to other sessions, its pane, its
 /// directory, its place in a restore. Runs stay to be shown, and are untrusted.
 pub(super) fn distrust(record: &mut SessionRecord) {
-    record.next_id = None;
-    record.place = None;
-    record.project_dir = None;
-    record.persistent = false;
-    record.permission_mode = None;
+    strip_power(record);
     mark_untrusted(record);
     for run in &mut record.runs {
         run.grade = Some(Grade::Guess);
@@ -135,6 +131,15 @@ pub(super) fn distrust(record: &mut SessionRecord) {
                 .to_owned(),
         at,
     });
+}
+
+/// Takes out of a record what would act on other sessions or panes, or decide where its agent starts.
+pub fn strip_power(record: &mut SessionRecord) {
+    record.next_id = None;
+    record.place = None;
+    record.project_dir = None;
+    record.persistent = false;
+    record.permission_mode = None;
 }
 
 /// Lets no run of a record be acted on.
