@@ -57,6 +57,12 @@ impl OldState {
         Ok(state)
     }
 
+    /// The same on another machine, to which everything was copied.
+    pub fn moved_elsewhere(self) -> Result<OldState> {
+        fs::write(&self.machine, "fedcba9876543210fedcba9876543210\n")?;
+        Ok(self)
+    }
+
     /// A file of it, as seen from outside the namespace.
     pub fn path(&self, inside: &str) -> PathBuf {
         self.folder.path().join("root").join(inside)

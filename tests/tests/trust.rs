@@ -204,11 +204,14 @@ fn without_its_key_the_state_is_read_and_not_written_until_it_is_adopted() {
 fn an_edited_record_is_accepted_only_after_its_user_has_seen_it() {
     let state = OldState::unpack().unwrap();
     let session = session_at(&state, "work:1.0");
-    edit_run(&state, &session, |run| run["argv"] = json!(["claude", "--model", "opus"]));
+    let long = "A".repeat(900);
+    edit_run(&state, &session, |run| {
+        run["argv"] = json!(["claude", "--append-system-prompt", long, "--model", "opus"]);
+    });
     state.json(&["status", "--all"]).unwrap();
     assert_eq!(planned(&state, &session).0, "offer");
     let shown = state.rekindle(&["trust", &session]).unwrap();
-    assert!(shown.stdout.contains("claude --model opus"), "{}{}", shown.stdout, shown.words());
+    assert!(shown.stdout.contains(&format!("{long} --model opus")), "{}{}", shown.stdout, shown.words());
     assert_eq!(planned(&state, &session).0, "offer", "showing accepts nothing");
     // What was not shown is not accepted: where it starts, what it goes on as.
     let path = record(&state, &session);
@@ -219,5 +222,7 @@ fn an_edited_record_is_accepted_only_after_its_user_has_seen_it() {
     let stored: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!((&stored["projectDir"], &stored["nextId"]), (&Value::Null, &Value::Null));
     let (act, words) = planned(&state, &session);
-    assert_eq!((act.as_str(), &words[3..]), ("resume", &["--model".to_owned(), "opus".to_owned()][..]));
+    assert_eq!((act.as_str(), &words[5..]), ("resume", &["--model".to_owned(), "opus".to_owned()][..]));
+    let state = state.moved_elsewhere().unwrap();
+    assert_ne!(planned(&state, &session).0, "resume", "it was accepted for the other machine");
 }

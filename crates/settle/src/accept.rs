@@ -83,6 +83,7 @@ impl Settler {
             record::strip_power(&mut held.record);
             if let Some(run) = held.record.runs.last_mut() {
                 run.provenance = Some(Provenance::Accepted);
+                run.accepted_on = Machine::this().id().map(str::to_owned);
                 run.grade = None;
             }
             held.record.evidence.retain(|evidence| evidence.fact != "record" || evidence.source != "seal");

@@ -94,6 +94,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         host: None,
         grade: None,
         provenance: Some(Provenance::Event),
+        accepted_on: None,
         source: None,
         // Up to 2.1.100 a nested `claude -p` inherits `cli` (measured); without a terminal it cannot be for people.
         one_shot: registered.entrypoint.as_deref() == Some("sdk-cli") || (nested && tty.is_none()),

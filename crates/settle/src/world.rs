@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::claude::chain::tty_name;
+use agents::claude::chain::{raw_arguments, tty_name};
 use agents::claude::pid_domain::{PidDomain, Reach, Vantage};
 use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
@@ -278,7 +278,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
     let socket = || value("TMUX").and_then(|tmux| socket_of(tmux.to_str()?));
     Proc {
         agent: true,
-        argv: process.arguments().to_vec(),
+        argv: raw_arguments(process.pid).unwrap_or_default(),
         cwd: process.cwd(),
         child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),
         launch: launch_variables(environment.iter().cloned()),

@@ -70,6 +70,13 @@ fn read(process: &str, arguments: Arguments) -> Option<(Link, u32)> {
     Some((Link { pid, start: start_ticks, tty, comm, argv, cut }, parent))
 }
 
+/// The arguments of a process as the kernel has them, blanks and all: agents on Node overwrite theirs with their name and blanks
+/// (measured on 2.1.100). Nothing where there are more than are kept.
+pub fn raw_arguments(pid: u32) -> Option<Vec<String>> {
+    let (argv, cut) = argv(&pid.to_string());
+    (!cut && !argv.is_empty()).then_some(argv)
+}
+
 fn argv(process: &str) -> (Vec<String>, bool) {
     let mut cmdline = cmdline(process);
     let cut = cmdline.len() > LONGEST_ARGUMENTS;

@@ -84,7 +84,7 @@ fn chosen(context: &Context, settler: &Settler, named: &[String]) -> Result<Vec<
 
 fn words_of(one: &Unaccepted) -> String {
     let argv = one.record.run().and_then(|run| run.argv.clone());
-    argv.map_or_else(|| "claude, without recorded flags".to_owned(), |argv| argv.join(" "))
+    argv.map_or_else(|| "claude, without recorded flags".to_owned(), |argv| shell_words::join(argv))
 }
 
 /// The recorded variables whose values this process does not have.
@@ -108,9 +108,10 @@ fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
     out.line("");
     out.line(&one_line(&format!("{}  {name}  {directory}", record.session_id.short()), 200));
     out.line(&format!("  not trusted: {}", one.why));
-    out.line(&format!("  would start: {}", one_line(&words_of(one), 400)));
+    // Nothing of what is accepted is left out, however long it is.
+    out.line(&format!("  would start: {}", one_line(&words_of(one), usize::MAX)));
     for (name, value) in changes_of(one) {
-        out.line(&format!("  with {}", one_line(&redact::redact(&format!("{name}={value}")), 200)));
+        out.line(&format!("  with {}", one_line(&redact::redact(&format!("{name}={value}")), usize::MAX)));
     }
 }
 

@@ -70,6 +70,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
         host: None,
         grade: if heard.sealed { None } else { Some(Grade::Guess) },
         provenance: Some(if heard.sealed { Provenance::Event } else { Provenance::Untrusted }),
+        accepted_on: None,
         source: None,
         one_shot: is_one_shot(heard),
         nested: heard.is_nested(),

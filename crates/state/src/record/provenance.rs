@@ -28,6 +28,11 @@ pub enum Provenance {
 pub struct Machine(Option<String>);
 
 impl Machine {
+    /// Its id; nothing where it has none.
+    pub fn id(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
     /// The machine that this process is on.
     pub fn this() -> Machine {
         Machine::of_domain(pid_domain().as_deref())
@@ -70,14 +75,14 @@ impl Run {
     /// The run as one that may be acted on; nothing where it is untrusted, or another machine's. `~/.config` is often synced
     /// between machines, so a valid code alone does not say where it was written.
     pub fn genuine(&self, here: &Machine) -> Option<GenuineRun<'_>> {
-        let vouched = match self.provenance {
-            Some(Provenance::Process | Provenance::Event | Provenance::Accepted) => true,
+        let elsewhere = self.machine_id.is_some() && self.machine_id != here.0;
+        let genuine = match self.provenance {
+            Some(Provenance::Process | Provenance::Event) => !elsewhere,
+            // It counts where its user accepted it, wherever it ran.
+            Some(Provenance::Accepted) => self.accepted_on == here.0,
             Some(Provenance::Untrusted) | None => false,
         };
-        let elsewhere = self.machine_id.is_some() && self.machine_id != here.0;
-        // An accepted run counts on this machine, wherever it ran.
-        let accepted = self.provenance == Some(Provenance::Accepted);
-        (vouched && (accepted || !elsewhere)).then_some(GenuineRun(self))
+        genuine.then_some(GenuineRun(self))
     }
 }
 
@@ -186,10 +191,18 @@ mod tests {
         check(Some("event"), Some("m1"), true);
         check(Some("event"), None, true);
         check(Some("event"), Some("m2"), false);
-        check(Some("accepted"), Some("m2"), true);
+        check(Some("accepted"), Some("m2"), false);
         check(Some("untrusted"), Some("m1"), false);
         check(Some("a word of a newer program"), Some("m1"), false);
         check(None, Some("m1"), false);
+    }
+
+    #[test]
+    fn an_accepted_run_counts_on_the_machine_that_accepted_it() {
+        let mut record = record(Some("accepted"), Some("m2"));
+        record.runs[0].accepted_on = Some("m1".to_owned());
+        assert!(record.genuine_run(&Machine(Some("m1".to_owned()))).is_some());
+        assert!(record.genuine_run(&Machine(Some("m2".to_owned()))).is_none());
     }
 
     #[test]

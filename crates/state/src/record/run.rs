@@ -65,6 +65,9 @@ pub struct Run {
     /// Where what stands here comes from. Absent in records of 0.1.0, and filled in when they are read.
     #[serde(default)]
     pub provenance: Option<Provenance>,
+    /// The machine on which its user accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_on: Option<String>,
     /// How it began, in the agent's words: `startup`, `resume`, `clear`, …
     #[serde(default)]
     pub source: Option<String>,
