@@ -84,7 +84,7 @@ fn chosen(context: &Context, settler: &Settler, named: &[String]) -> Result<Vec<
 
 fn words_of(one: &Unaccepted) -> String {
     let argv = one.record.run().and_then(|run| run.argv.clone());
-    argv.map_or_else(|| "claude, without recorded flags".to_owned(), |argv| shell_words::join(argv))
+    argv.map_or_else(|| "claude, without recorded flags".to_owned(), shell_words::join)
 }
 
 /// The recorded variables whose values this process does not have.
