@@ -38,16 +38,16 @@ impl Survey {
         let now = Timestamp::now();
         let pause = pause::read(&context.clinic.state);
         let (settled, stale) = match &pause {
-            Some(_) => (settler.look()?, None),
+            Some(_) => (settler.look_and_judge(now)?, None),
             None => match settler.settle(now, PATIENCE) {
                 Ok(settled) => {
                     follow_up(&settler, &settled);
                     (settled, None)
                 }
                 Err(settle::Error::Lock(LockError::Held { .. })) => {
-                    (settler.look()?, Some("another process is settling".to_owned()))
+                    (settler.look_and_judge(now)?, Some("another process is settling".to_owned()))
                 }
-                Err(error) => (settler.look()?, Some(Failure::from(error).message().to_owned())),
+                Err(error) => (settler.look_and_judge(now)?, Some(Failure::from(error).message().to_owned())),
             },
         };
         let sources = Sources {
@@ -65,6 +65,16 @@ impl Survey {
         }
         view.order();
         Ok(Survey { settled, view, pause, stale, now })
+    }
+
+    /// Why this may not be the newest: one sentence for a command whose answer the user acts on.
+    pub(crate) fn not_settled(&self) -> Option<String> {
+        let why = match (&self.pause, &self.stale) {
+            (Some(_), _) => "rekindle is paused",
+            (None, Some(why)) => why.as_str(),
+            (None, None) => return None,
+        };
+        Some(format!("the newest events may be missing here, and nothing was stored: {why}"))
     }
 
     /// The agent that a target means.

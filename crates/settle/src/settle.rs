@@ -315,6 +315,18 @@ impl Settler {
         Ok(settled)
     }
 
+    /// The same, with every record judged as a settle would judge it: an agent whose process is provably gone has crashed,
+    /// even if that cannot be stored now.
+    ///
+    /// # Errors
+    /// As for [`Settler::look`].
+    pub fn look_and_judge(&self, now: Timestamp) -> Result<Settled, Error> {
+        let mut settled = self.look()?;
+        // The journal hears of it from the settle that stores it.
+        let _ = self.judge(&mut settled.records, &settled.world, now);
+        Ok(settled)
+    }
+
     /// Every record. One that is broken is set aside and made again from its spool; one of a newer program, or one that
     /// cannot be read now, is left as it is.
     fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {

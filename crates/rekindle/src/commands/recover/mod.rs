@@ -77,10 +77,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let wanted = if args.all { all(context, &settled) } else { named };
         return act::recover(context, &settled, &wanted, args.json);
     }
-    let survey = Survey::take(context)?;
-    for trouble in &survey.settled.troubles {
-        say(&format!("rekindle: {trouble}"));
-    }
+    let survey = surveyed(context)?;
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
     let found = list::find(context, &survey.settled, &wanted)?;
     list::show(&found, survey.now, args.dry_run, args.json)?;
@@ -103,6 +100,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     act::recover(context, &settled, &chosen, false)
 }
 
+/// A look at everything, with a word on standard error of what is missing from it.
+fn surveyed(context: &Context) -> Result<Survey, Failure> {
+    let survey = Survey::take(context)?;
+    for trouble in survey.settled.troubles.iter().chain(&survey.not_settled()) {
+        say(&format!("rekindle: {trouble}"));
+    }
+    Ok(survey)
+}
+
 fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionId>, Failure> {
     let mut named: Vec<SessionId> = Vec::new();
     for target in targets {
@@ -123,7 +129,7 @@ fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
 
 /// What a fresh agent would be told, and nothing else on standard output.
 fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit, Failure> {
-    let survey = Survey::take(context)?;
+    let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
     let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionId::new(&id).ok());
