@@ -12,8 +12,8 @@ fn help_of_save() {
     Options:
           --name <NAME>    Give it a name; a save with a name is kept for good
           --no-scrollback  Leave out what panes show
-          --force          Make it the one to restore, even if it is empty or
-                           shrunken
+          --force          Save what is there alone and make it the one to restore,
+                           even if it is empty or shrunken
           --dry-run        Say what would be saved, and write no save
           --json           Print one JSON object
       -h, --help           Print help
@@ -23,7 +23,8 @@ fn help_of_save() {
       rekindle save --name before-upgrade
 
     A save that is empty, or lost most panes with their server, is kept but does not
-    become the one to restore (exit code 3), unless --force says so.
+    become the one to restore (exit code 3), unless --force says so. What
+    else went with a server stays in the save until it is restored.
     "#);
 }
 

@@ -47,6 +47,52 @@ fn its_agents_are_restored() {
     }
 }
 
+/// A server that its user started after the crash.
+struct NewServer<'a>(&'a OldState);
+
+impl NewServer<'_> {
+    fn tmux(&self, words: &[&str]) {
+        let words: Vec<&str> = ["tmux", "-f", "/dev/null"].into_iter().chain(words.iter().copied()).collect();
+        let done = self.0.command(&words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {done:?}");
+    }
+}
+
+impl Drop for NewServer<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.command(&["tmux", "kill-server"]).output();
+    }
+}
+
+/// As many panes as before say nothing of who was in them.
+#[test]
+fn a_save_by_hand_keeps_the_crashed_agents_until_they_are_restored() {
+    let state = OldState::unpack().unwrap();
+    let resumed = || {
+        let plan = state.json(&["restore", "--dry-run"]).unwrap();
+        plan["panes"].as_array().unwrap().iter().filter(|pane| pane["act"] == "resume").count()
+    };
+    assert_eq!(resumed(), 2);
+    let server = NewServer(&state);
+    server.tmux(&["new-session", "-d", "-s", "a", "-x", "100", "-y", "40", "cat"]);
+    for _ in 0..2 {
+        server.tmux(&["split-window", "-t", "a", "cat"]);
+    }
+    for words in [&["save"][..], &["save", "--no-scrollback"]] {
+        let planned = state.json(&[words, &["--dry-run"]].concat()).unwrap();
+        let saved = state.rekindle(&[words, &["--json"]].concat()).unwrap();
+        assert!(saved.success(), "{}", saved.words());
+        assert!(saved.stderr.contains("with 2 agents of a tmux server that is gone"), "{}", saved.stderr);
+        let told: Value = serde_json::from_str(&saved.stdout).unwrap();
+        assert_eq!((&told["current"], &told["counts"]["agents"]), (&true.into(), &2.into()), "{told}");
+        assert_eq!(planned["counts"], told["counts"]);
+        assert_eq!(resumed(), 2, "{words:?}");
+    }
+    let forced = state.rekindle(&["save", "--force"]).unwrap();
+    assert!(forced.success() && forced.stderr.contains("leaves out"), "{}", forced.words());
+    assert_eq!(resumed(), 0, "a save by force has what is there alone");
+}
+
 #[test]
 fn its_repair_is_undone_to_the_byte() {
     let state = OldState::unpack().unwrap();

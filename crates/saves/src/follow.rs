@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use state::saves::{Draft, Kind, Loaded, Scrollback};
 
 use crate::drift::{Drift, drift};
 use crate::gone::{Now, unforgotten};
 use crate::save::{self, Save, SavedServer};
-use crate::saver::{Judged, Outcome, Place, Saved, Saver, SaverError, Texts, Turn};
+use crate::saver::{Gone, Judged, Outcome, Place, Saved, Saver, SaverError, Texts, Turn, forgets_before};
 use crate::scrollback::{PaneText, pack, unpack};
 use crate::take::Taken;
 
@@ -105,8 +105,7 @@ impl Saver {
         let before = current.as_ref().and_then(Save::of);
         let mut servers = taken.servers.clone();
         if let Some(before) = &before {
-            let keep = SignedDuration::try_from(memory.keep_gone).unwrap_or(SignedDuration::MAX);
-            let since = now.checked_sub(keep).unwrap_or(Timestamp::MIN);
+            let since = forgets_before(memory.keep_gone, now);
             let (live, unanswered) = (&taken.servers[..], &taken.unanswered[..]);
             servers.extend(unforgotten(before, Now { live, unanswered, restored: memory.restored, since }));
         }
@@ -129,7 +128,7 @@ impl Saver {
         let head = Self::head(&servers, kind, None, &Outcome::Current, now);
         let draft = Draft { head, body, scrollback };
         let id = current.as_ref().map(|current| current.id.clone());
-        let judged = Judged { outcome: Outcome::Current, current: id, skipped };
+        let judged = Judged { outcome: Outcome::Current, current: id, skipped, gone: Gone::Nothing };
         match current.as_ref().filter(|old| drift != Drift::Lasting && is_passing(old)) {
             Some(old) => Ok(Followed::Refreshed(self.commit(turn, &draft, judged, Place::Of(&old.id))?)),
             None => Ok(Followed::Saved(self.commit(turn, &draft, judged, Place::New(now))?)),
@@ -144,7 +143,7 @@ fn is_passing(save: &Loaded) -> bool {
 }
 
 /// What panes show now, where it was asked for, and what those of the save before showed that were not asked.
-fn scrollback(
+pub(crate) fn scrollback(
     current: Option<&Loaded>,
     old: &[SavedServer],
     servers: &[SavedServer],
@@ -349,6 +348,39 @@ mod tests {
         desk.taken.servers = restored;
         let Followed::Saved(saved) = desk.follow(None) else { panic!("not saved") };
         assert_eq!((saved.head.counts.servers, saved.head.counts.panes), (1, 8));
+    }
+
+    /// As many panes as before are there again, of which none has come back.
+    #[test]
+    fn a_save_that_was_asked_for_keeps_a_crashed_server_too() {
+        let mut desk = Desk::new(2, 9);
+        desk.taken.servers[0].tmux.socket = "/tmp/tmux-1/default".into();
+        desk.follow(Some("before the crash"));
+        let mut fresh = Desk::new(2, 9).taken.servers;
+        fresh[0].tmux.sessions[0].name = "fresh".to_owned();
+        (fresh[0].tmux.pid, fresh[0].tmux.socket) = (7, desk.taken.servers[0].tmux.socket.clone());
+        desk.taken.servers = fresh;
+        let save = |desk: &mut Desk, force: bool, text: Option<&str>| {
+            desk.second += 1;
+            let (turn, now) = (desk.saver.begin().unwrap(), Timestamp::from_second(desk.second).unwrap());
+            let pane = |text: &str| PaneText { server: 0, pane: "%0".to_owned(), text: text.to_owned() };
+            let texts = text.map(|text| Texts { panes: vec![pane(text)], taken_at: now });
+            let wish = Wish { name: None, force, keep_gone: DAY };
+            let saved =
+                desk.saver.save(&turn, &desk.taken, texts.as_ref(), Kind::Manual, &wish, now).unwrap();
+            let current = desk.saver.current().unwrap().0.unwrap();
+            assert_eq!((saved.outcome, &saved.id), (Outcome::Current, &current.id));
+            let packed = current.scrollback.map(|path| std::fs::read(path).unwrap());
+            let texts = packed.map(|packed| unpack(&packed).unwrap()).unwrap_or_default();
+            let texts: Vec<(usize, String)> =
+                texts.into_iter().map(|text| (text.server, text.text)).collect();
+            (saved.head.counts.panes, texts)
+        };
+        let before = (1, "before the crash".to_owned());
+        let both = vec![(0, "now".to_owned()), before.clone()];
+        assert_eq!(save(&mut desk, false, Some("now")), (4, both));
+        assert_eq!(save(&mut desk, false, None), (4, vec![before]), "live panes are left out, as asked");
+        assert_eq!(save(&mut desk, true, None), (2, vec![]));
     }
 
     /// The user had begun again on the same server, restored, and undone that: nothing of it was closed by its user.

@@ -27,6 +27,6 @@ pub use guard::{Unanswered, objection};
 pub use own_command::{asks_its_user, becomes_shell, is_restored_shell, runs_ours, words};
 pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
-pub use saver::{Judged, Outcome, Saved, Saver, SaverError, Texts, Turn, Wish};
+pub use saver::{Gone, Judged, Outcome, Saved, Saver, SaverError, Texts, Turn, Wish};
 pub use scrollback::{PaneText, pack, panes_in, text_of, unpack};
 pub use take::{Asked, Taken, agent, agents_in, ask, prepare, take};

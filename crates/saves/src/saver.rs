@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use state::StateDir;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
 use state::machine_key::MachineKey;
 use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollback};
 
+use crate::follow;
+use crate::gone::{Now, unforgotten};
 use crate::guard::objection;
-use crate::save::{self, SavedServer};
+use crate::save::{self, Save, SavedServer};
 use crate::scrollback::{PaneText, pack};
 use crate::take::Taken;
 
@@ -63,6 +65,27 @@ pub struct Judged {
     pub current: Option<String>,
     /// Files that were passed over on the way to it.
     pub skipped: Vec<saves::Skipped>,
+    /// What the current save has of servers that are gone, and that was not brought back.
+    pub gone: Gone,
+}
+
+/// What the current save has of servers that are gone, and that was not brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Gone {
+    /// There is none, or the new save does not become current.
+    #[default]
+    Nothing,
+    /// The new save keeps it.
+    Kept(Vec<SavedServer>),
+    /// The new save leaves it out, because that was asked for.
+    LeftOut(Vec<SavedServer>),
+}
+
+impl Gone {
+    /// What the new save keeps.
+    pub fn kept(&self) -> &[SavedServer] {
+        if let Gone::Kept(servers) = self { servers } else { &[] }
+    }
 }
 
 /// A save that was made.
@@ -78,6 +101,8 @@ pub struct Saved {
     pub pruned: Vec<String>,
     /// Files that were passed over.
     pub skipped: Vec<saves::Skipped>,
+    /// What became of servers that are gone.
+    pub gone: Gone,
 }
 
 /// What panes showed, and when.
@@ -111,8 +136,10 @@ pub struct Turn {
 pub struct Wish {
     /// What to call it.
     pub name: Option<String>,
-    /// Make it current, whatever speaks against it.
+    /// Make it current, whatever speaks against it, and save what is there alone.
     pub force: bool,
+    /// For how long it keeps what went without a word and was not brought back.
+    pub keep_gone: Duration,
 }
 
 impl Saver {
@@ -130,10 +157,35 @@ impl Saver {
     ///
     /// # Errors
     /// The saves cannot be listed.
-    pub fn judge(&self, taken: &Taken, force: bool) -> Result<Judged, SaverError> {
+    pub fn judge(&self, taken: &Taken, wish: &Wish, now: Timestamp) -> Result<Judged, SaverError> {
         let (current, skipped) = self.current()?;
-        let outcome = self.outcome(current.as_ref(), taken, force);
-        Ok(Judged { outcome, current: current.map(|current| current.id), skipped })
+        Ok(self.judge_against(current.as_ref(), skipped, taken, wish, now))
+    }
+
+    fn judge_against(
+        &self,
+        current: Option<&Loaded>,
+        skipped: Vec<saves::Skipped>,
+        taken: &Taken,
+        wish: &Wish,
+        now: Timestamp,
+    ) -> Judged {
+        let outcome = self.outcome(current, taken, wish.force);
+        let before = current.and_then(Save::of);
+        let gone = match before.filter(|_| outcome == Outcome::Current) {
+            Some(before) => {
+                let since = forgets_before(wish.keep_gone, now);
+                let (live, unanswered) = (&taken.servers[..], &taken.unanswered[..]);
+                unforgotten(&before, Now { live, unanswered, restored: None, since })
+            }
+            None => Vec::new(),
+        };
+        let gone = match (gone.is_empty(), wish.force) {
+            (true, _) => Gone::Nothing,
+            (false, false) => Gone::Kept(gone),
+            (false, true) => Gone::LeftOut(gone),
+        };
+        Judged { outcome, current: current.map(|current| current.id.clone()), skipped, gone }
     }
 
     /// The save that is current now, and the files that were passed over on the way to it.
@@ -203,17 +255,13 @@ impl Saver {
         now: Timestamp,
     ) -> Result<Saved, SaverError> {
         let _no_restores = self.no_restores(taken)?;
-        let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
-        let scrollback = match texts {
-            Some(texts) => {
-                let packed = pack(&texts.panes).map_err(unfit)?;
-                Some(Scrollback { packed, panes: texts.panes.len(), taken_at: Some(texts.taken_at) })
-            }
-            None => None,
-        };
-        let body = save::body(&taken.servers).ok_or_else(|| SaverError::Unfit("it is no JSON".to_owned()))?;
-        let judged = self.judge(taken, wish.force)?;
-        let head = Self::head(&taken.servers, kind, wish.name.clone(), &judged.outcome, now);
+        let (current, skipped) = self.current()?;
+        let judged = self.judge_against(current.as_ref(), skipped, taken, wish, now);
+        let mut servers = taken.servers.clone();
+        servers.extend_from_slice(judged.gone.kept());
+        let scrollback = scrollback_of(current.as_ref(), &servers, &judged.gone, texts, now)?;
+        let body = save::body(&servers).ok_or_else(|| SaverError::Unfit("it is no JSON".to_owned()))?;
+        let head = Self::head(&servers, kind, wish.name.clone(), &judged.outcome, now);
         self.commit(turn, &Draft { head, body, scrollback }, judged, Place::New(now))
     }
 
@@ -225,7 +273,7 @@ impl Saver {
         judged: Judged,
         place: Place<'_>,
     ) -> Result<Saved, SaverError> {
-        let Judged { outcome, mut current, skipped } = judged;
+        let Judged { outcome, mut current, skipped, gone } = judged;
         let written =
             saves::store(&self.state, self.key.writing().map_err(SaveError::from)?, draft, save::count)?;
         if outcome == Outcome::Current {
@@ -238,7 +286,7 @@ impl Saver {
             Place::Of(old) => saves::discard(&self.state, old)?,
         }
         let pruned = saves::prune(&self.state, current.as_deref(), self.keep)?;
-        Ok(Saved { id: written.id, head: written.head, outcome, pruned, skipped })
+        Ok(Saved { id: written.id, head: written.head, outcome, pruned, skipped, gone })
     }
 
     fn tell(&self, id: &str, head: &Head, now: Timestamp) -> Result<(), SaverError> {
@@ -277,6 +325,33 @@ impl Saver {
         }
         (texts, troubles)
     }
+}
+
+/// What went before this is let go.
+pub(crate) fn forgets_before(keep_gone: Duration, now: Timestamp) -> Timestamp {
+    let keep = SignedDuration::try_from(keep_gone).unwrap_or(SignedDuration::MAX);
+    now.checked_sub(keep).unwrap_or(Timestamp::MIN)
+}
+
+/// What the panes of a save that was asked for show now, and what those of gone servers showed last.
+fn scrollback_of(
+    current: Option<&Loaded>,
+    servers: &[SavedServer],
+    gone: &Gone,
+    texts: Option<&Texts>,
+    now: Timestamp,
+) -> Result<Option<Scrollback>, SaverError> {
+    let unfit = |error: std::io::Error| SaverError::Unfit(error.to_string());
+    if gone.kept().is_empty() {
+        let Some(texts) = texts else { return Ok(None) };
+        let packed = pack(&texts.panes).map_err(unfit)?;
+        return Ok(Some(Scrollback { packed, panes: texts.panes.len(), taken_at: Some(texts.taken_at) }));
+    }
+    let old = current.and_then(|current| save::servers(&current.whole)).unwrap_or_default();
+    // Taken now and empty: live panes were to be left out.
+    let none = Texts { panes: Vec::new(), taken_at: now };
+    let found = follow::scrollback(current, &old, servers, Some(texts.unwrap_or(&none)), now)?;
+    Ok(found.filter(|found| texts.is_some() || found.panes > 0))
 }
 
 fn no_restore(state: &StateDir, server: Option<(u32, i64)>) -> Result<Option<Lock>, SaverError> {

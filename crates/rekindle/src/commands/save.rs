@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{Asked, Followed, Memory, Outcome, Saver, SaverError, Taken, Texts, UndoneRestore, Wish};
+use saves::{
+    Asked, Followed, Gone, Memory, Outcome, SavedServer, Saver, SaverError, Taken, Texts, UndoneRestore, Wish,
+};
 use serde_json::{Value, json};
 use settle::Settled;
 use state::saves::{Head, Kind};
@@ -16,7 +18,7 @@ use crate::output::{Out, count, say};
 /// Save every tmux session, window and pane, with the conversations in them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle save\n  rekindle save --name before-upgrade\n\nA save that is empty, or lost most panes with their server, is kept but does not\nbecome the one to restore (exit code 3), unless --force says so."
+    after_help = "Examples:\n  rekindle save\n  rekindle save --name before-upgrade\n\nA save that is empty, or lost most panes with their server, is kept but does not\nbecome the one to restore (exit code 3), unless --force says so. What\nelse went with a server stays in the save until it is restored."
 )]
 pub(crate) struct Args {
     /// Give it a name; a save with a name is kept for good
@@ -25,7 +27,7 @@ pub(crate) struct Args {
     /// Leave out what panes show
     #[arg(long)]
     no_scrollback: bool,
-    /// Make it the one to restore, even if it is empty or shrunken
+    /// Save what is there alone and make it the one to restore, even if it is empty or shrunken
     #[arg(long)]
     force: bool,
     /// What asks for it
@@ -81,20 +83,44 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         By::Event => Kind::Event,
     };
     let now = Timestamp::now();
+    let keep_gone = context.config.restore.keep_map;
+    let wish = Wish { name: args.name.clone(), force: args.force, keep_gone };
     if args.dry_run {
-        let outcome = saver.judge(&taken, args.force).map_err(refused)?.outcome;
-        let head = Saver::head(&taken.servers, kind, args.name.clone(), &outcome, now);
-        return told(args, None, &head, &outcome, &[]);
+        let judged = saver.judge(&taken, &wish, now).map_err(refused)?;
+        let servers = [&taken.servers[..], judged.gone.kept()].concat();
+        let head = Saver::head(&servers, kind, args.name.clone(), &judged.outcome, now);
+        tell_gone(&judged.gone);
+        return told(args, None, &head, &judged.outcome, &[]);
     }
     let lines = context.config.save.scrollback_lines;
     let texts =
         (!args.no_scrollback && lines > 0).then(|| Texts { panes: scrollback(&taken, lines), taken_at: now });
-    let wish = Wish { name: args.name.clone(), force: args.force };
     let saved = saver.save(&turn, &taken, texts.as_ref(), kind, &wish, now).map_err(refused)?;
     for skipped in &saved.skipped {
         say(&format!("rekindle: passed over {}: {}", skipped.path.display(), skipped.why));
     }
+    tell_gone(&saved.gone);
     told(args, Some(&saved.id), &saved.head, &saved.outcome, &saved.pruned)
+}
+
+/// Says which panes and agents of servers that are gone the save keeps or leaves out.
+fn tell_gone(gone: &Gone) {
+    let (servers, kept) = match gone {
+        Gone::Nothing => return,
+        Gone::Kept(servers) => (servers, true),
+        Gone::LeftOut(servers) => (servers, false),
+    };
+    let sum = |of: fn(&SavedServer) -> usize| servers.iter().map(of).sum::<usize>() as u64;
+    let panes = count(sum(|server| server.tmux.panes().count()), "pane", "panes");
+    let agents = sum(|server| server.agents.len());
+    let agents =
+        if agents > 0 { format!(" with {}", count(agents, "agent", "agents")) } else { String::new() };
+    let what = format!("{panes}{agents} of a tmux server that is gone");
+    if kept {
+        say(&format!("rekindle: the save keeps {what}, until they are restored; --force leaves them out"));
+    } else {
+        say(&format!("rekindle: the save leaves out {what}, as --force says"));
+    }
 }
 
 /// Saves without a word what is there after a restore, with what panes have got to show. Where it was the current save that
