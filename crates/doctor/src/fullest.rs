@@ -182,6 +182,9 @@ impl Clinic {
         let now = files.iter().map(|(_, path)| (path.as_path(), stamp(path)));
         let mut found = Vec::new();
         for loss in self.vault.losses_beside(now)? {
+            if let Err(vault::Error::Foreign { .. }) = self.vault.conversation(&loss.key) {
+                continue;
+            }
             if let Some((session, path)) = files.iter().find(|(_, path)| *path == loss.path)
                 && let Some(lost) = self.lost(&loss.key, path)?
             {
@@ -201,6 +204,10 @@ impl Clinic {
         let now = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
         let mut found = Vec::new();
         for loss in self.vault.losses_beside(now)? {
+            // One copy that cannot be used hides no other loss; `vault list` and `vault verify` say what is wrong.
+            if let Err(vault::Error::Foreign { .. }) = self.vault.conversation(&loss.key) {
+                continue;
+            }
             let transcript = loss.session.is_some() && is_main(&loss.path);
             let lost = if transcript { self.lost(&loss.key, &loss.path)? } else { None };
             if lost.is_some() || self.loses(&loss.key, &loss.path, loss.event)? {

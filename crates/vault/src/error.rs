@@ -62,6 +62,14 @@ pub enum Error {
         /// What is damaged, and what can be had.
         what: String,
     },
+    /// Its manifest is another conversation's, or names files that are none of its own: it was edited, or its folder moved.
+    #[error("use {key} of the vault: {what}; move that folder out of vault/conversations and sync again")]
+    Foreign {
+        /// The conversation.
+        key: Key,
+        /// What is wrong.
+        what: String,
+    },
     /// Written by a newer version of the program.
     #[error("write {key}: it was written by a newer version")]
     Newer {

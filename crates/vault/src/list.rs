@@ -26,6 +26,8 @@ pub struct Conversation {
     pub stored: u64,
     /// What is wrong with its manifest, one sentence each; nothing where every line is there.
     pub damage: Vec<String>,
+    /// Why nothing of it can be used: its manifest is not of this conversation. It has no files then.
+    pub foreign: Option<String>,
 }
 
 /// One file of a conversation.
@@ -137,13 +139,13 @@ impl Vault {
 
     /// One conversation.
     pub fn conversation(&self, key: &Key) -> Result<Option<Conversation>, Error> {
-        self.describe(key)
+        self.describe(key)?.map(usable).transpose()
     }
 
     /// The conversations of a session: one per configuration directory that has it, those first in which something was said.
     pub fn find(&self, session: &SessionId) -> Result<Vec<Conversation>, Error> {
         let found = self.keys_of(session)?.into_iter().filter_map(|key| self.describe(&key).transpose());
-        let mut found: Vec<Conversation> = found.collect::<Result<_, Error>>()?;
+        let mut found: Vec<Conversation> = found.map(|found| usable(found?)).collect::<Result<_, Error>>()?;
         found.sort_by_key(|conversation| !conversation.talks());
         Ok(found)
     }
@@ -152,7 +154,10 @@ impl Vault {
     pub fn happenings(&self, session: &SessionId) -> Result<Vec<Happening>, Error> {
         let mut all = Vec::new();
         for key in self.keys_of(session)? {
-            all.extend(happenings(&key, &self.state(&key)?));
+            let state = self.state(&key)?;
+            if state.foreign.is_none() {
+                all.extend(happenings(&key, &state));
+            }
         }
         all.sort_by_key(|happening| happening.at);
         Ok(all)
@@ -162,12 +167,20 @@ impl Vault {
         let state = self.state(key)?;
         let Some(begin) = &state.begin else { return Ok(None) };
         let stored = std::fs::metadata(self.folder(key).join("data")).map_or(0, |meta| meta.len());
-        let mut files: Vec<MirroredFile> =
-            state.files.iter().map(|(name, file)| describe(name, file)).collect();
+        let known = state.files.iter().filter(|_| state.foreign.is_none());
+        let mut files: Vec<MirroredFile> = known.map(|(name, file)| describe(name, file)).collect();
         files.sort_by_key(|file| !matches!(file.kind, FileKind::Transcript | FileKind::History));
         let config = PathBuf::from(&begin.config);
         let damage = damage_words(&state);
-        Ok(Some(Conversation { key: key.clone(), session: key.session(), config, files, stored, damage }))
+        let (key, session, foreign) = (key.clone(), key.session(), state.foreign);
+        Ok(Some(Conversation { key, session, config, files, stored, damage, foreign }))
+    }
+}
+
+fn usable(conversation: Conversation) -> Result<Conversation, Error> {
+    match conversation.foreign {
+        Some(what) => Err(Error::Foreign { key: conversation.key, what }),
+        None => Ok(conversation),
     }
 }
 
@@ -199,6 +212,7 @@ fn damage_words(state: &State) -> Vec<String> {
             Some(format!("line {} of its manifest does not follow the line before it", bad.line))
         }
         BadKind::Lost => Some(format!("lines are missing before line {} of its manifest", bad.line)),
+        BadKind::Foreign => state.foreign.clone(),
         BadKind::TornTail | BadKind::Head | BadKind::BlankHead => None,
     };
     let newer = state.newer.then(|| "a newer version of rekindle wrote in its manifest".to_owned());

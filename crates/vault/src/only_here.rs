@@ -55,9 +55,11 @@ impl Vault {
 
 /// Whether every file of a conversation is there, as long as the vault has it or longer.
 fn is_whole_outside(conversation: &Conversation) -> bool {
-    conversation.files.iter().all(|file| {
-        let Some(best) = file.best_generation() else { return true };
-        let there = std::fs::metadata(conversation.config.join(&file.name));
-        there.is_ok_and(|meta| meta.len() >= best.bytes)
-    })
+    // What cannot be used cannot be compared.
+    conversation.foreign.is_none()
+        && conversation.files.iter().all(|file| {
+            let Some(best) = file.best_generation() else { return true };
+            let there = std::fs::metadata(conversation.config.join(&file.name));
+            there.is_ok_and(|meta| meta.len() >= best.bytes)
+        })
 }

@@ -49,6 +49,9 @@ impl Vault {
 
     pub(crate) fn generation(&self, key: &Key, file: &str, number: Option<u32>) -> Result<Generation, Error> {
         let state = self.state(key)?;
+        if let Some(what) = state.foreign {
+            return Err(Error::Foreign { key: key.clone(), what });
+        }
         let unknown = || Error::Unknown {
             what: match number {
                 Some(number) => format!("generation {number} of {file} of {key}"),

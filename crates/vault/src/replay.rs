@@ -38,6 +38,8 @@ pub(crate) struct State {
     /// Set by a line of a newer version: to be read as far as understood, never to be written.
     pub(crate) newer: bool,
     pub(crate) lines: u64,
+    /// Why it is not the manifest of its folder's conversation: nothing that it names may be used.
+    pub(crate) foreign: Option<String>,
 }
 
 /// Something in a manifest that is not as it was written.
@@ -62,6 +64,8 @@ pub(crate) enum BadKind {
     Head,
     /// A power cut has emptied `head`.
     BlankHead,
+    /// The manifest is another conversation's, or names files that this one cannot have.
+    Foreign,
 }
 
 #[derive(Debug, Clone)]
@@ -131,6 +135,7 @@ impl State {
             superseded: Vec::new(),
             newer: false,
             lines: 0,
+            foreign: None,
         };
         let scanned = scan(bytes);
         state.lines = scanned.lines;

@@ -105,7 +105,7 @@ fn read_again(vault: &Vault, cache: &mut Cache, keys: &[Key]) -> Result<(), Erro
 }
 
 fn entries(key: &Key, state: &State) -> Vec<(PathBuf, Entry<Seen>)> {
-    let Some(begin) = &state.begin else { return Vec::new() };
+    let Some(begin) = state.begin.as_ref().filter(|_| state.foreign.is_none()) else { return Vec::new() };
     let known = state.files.iter().filter_map(|(name, file)| {
         let newest = file.newest()?;
         let from = newest.source;

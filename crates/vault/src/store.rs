@@ -80,6 +80,10 @@ impl<'v> Writer<'v> {
         if state.newer {
             return Err(Error::Newer { key: key.clone() });
         }
+        // Nothing is written behind another conversation's lines.
+        if let Some(what) = state.foreign.clone().filter(|_| state.begin.as_ref() != Some(&begin)) {
+            return Err(Error::Foreign { key: key.clone(), what });
+        }
         let own = state.frames().map(|frame| (frame.blake3, frame.clone())).collect();
         let begin = state.begin.clone().unwrap_or(begin);
         let lines = if state.begun { Vec::new() } else { vec![What::Begin(begin.clone())] };

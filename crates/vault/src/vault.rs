@@ -15,7 +15,7 @@ use crate::head::Head;
 use crate::index::FrameIndex;
 use crate::replay::State;
 use crate::tombstone::{self, Forgotten};
-use crate::{Key, seen};
+use crate::{Key, belongs, seen};
 
 /// The mirror of conversations.
 pub struct Vault {
@@ -130,8 +130,10 @@ impl Vault {
         let head = Head::read(&folder)?;
         let path = folder.join("manifest.jsonl");
         match state::files::read_own(&path) {
-            Ok(bytes) => Ok(State::read(&bytes, &head)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::read(b"", &head)),
+            Ok(bytes) => Ok(belongs::judged(key, State::read(&bytes, &head))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(belongs::judged(key, State::read(b"", &head)))
+            }
             Err(error) => Err(reading(&path)(error)),
         }
     }

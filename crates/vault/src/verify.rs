@@ -69,6 +69,11 @@ pub enum DamagedPlace {
     },
     /// In the small file that says which line is the last one.
     Head,
+    /// Everywhere: the manifest is not of the conversation in whose folder it lies.
+    Foreign {
+        /// What is wrong, as a sentence.
+        what: String,
+    },
     /// In a data file.
     Data {
         /// The conversation whose data file it is.
@@ -127,6 +132,7 @@ impl Vault {
                 }
                 BadKind::Lost => DamagedPlace::Lost { line: bad.line },
                 BadKind::Head => DamagedPlace::Head,
+                BadKind::Foreign => DamagedPlace::Foreign { what: state.foreign.clone().unwrap_or_default() },
             };
             report.damage.push(Damage { key: key.clone(), place, touches: doubtful(&state) });
         }

@@ -6,14 +6,20 @@ use vault::Conversation;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, age, bytes, count};
+use crate::output::{Out, Table, age, bytes, count, say};
 
 pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     let all = context.clinic.vault.list()?;
+    let unusable: Vec<(&vault::Key, &String)> =
+        all.iter().filter_map(|one| Some((&one.key, one.foreign.as_ref()?))).collect();
+    let exit = if unusable.is_empty() { Exit::Done } else { Exit::Failed };
     let mut out = Out::new();
     if json {
         out.json(json!({ "conversations": all.iter().map(conversation_json).collect::<Vec<_>>() }));
-        return out.finish();
+        return out.finish_as(exit);
+    }
+    for (key, what) in &unusable {
+        say(&format!("rekindle: {key}: {what}; nothing of it is used"));
     }
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "versions", "rows", "size", "age", "state", "directory"])
@@ -44,7 +50,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
     out.line(&format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored)));
-    out.finish()
+    out.finish_as(exit)
 }
 
 fn conversation_json(conversation: &Conversation) -> Value {
@@ -74,5 +80,6 @@ fn conversation_json(conversation: &Conversation) -> Value {
         "configDir": conversation.config.to_string_lossy(),
         "stored": conversation.stored,
         "files": files,
+        "unusable": conversation.foreign,
     })
 }

@@ -102,6 +102,8 @@ fn chosen(
 ) -> Result<(Conversation, String, Choice), Failure> {
     let (vault, session) = (&context.clinic.vault, &key.session);
     let none = || no_such_generation(session, wanted);
+    // Says so where a copy is there that cannot be used.
+    vault.find(session)?;
     let conversation = vault.conversation(&Key::new(&key.config, Some(session)))?.ok_or_else(none)?;
     let file = conversation.transcript().ok_or_else(none)?;
     let choice = match vault.choose(&conversation, file, wanted) {

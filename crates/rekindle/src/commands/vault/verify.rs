@@ -47,6 +47,7 @@ fn place_words(place: &DamagedPlace) -> String {
     match place {
         DamagedPlace::Manifest { line, .. } => format!("line {line} of its manifest is damaged"),
         DamagedPlace::Lost { line } => format!("lines are missing before line {line} of its manifest"),
+        DamagedPlace::Foreign { what } => format!("{what}; nothing of it is used"),
         DamagedPlace::Head => "its head is damaged, which says where the manifest ends".to_owned(),
         DamagedPlace::Data { of, offset, error } => {
             format!("the frame at byte {offset} of {of} is damaged ({error})")
