@@ -21,6 +21,8 @@ pub struct Clinic {
     pub vault: Vault,
     /// What the command that runs has changed so far.
     pub(crate) operation: Current,
+    /// Files in no agent's folder that the user named in this command.
+    pub(crate) named: std::sync::Mutex<Vec<std::path::PathBuf>>,
 }
 
 impl Clinic {
@@ -30,7 +32,13 @@ impl Clinic {
     /// The vault cannot be opened.
     pub fn open(state: StateDir, configs: Vec<ConfigDir>) -> Result<Clinic, Error> {
         let vault = Vault::open(&state)?;
-        Ok(Clinic { state, configs, vault, operation: Current::default() })
+        Ok(Clinic {
+            state,
+            configs,
+            vault,
+            operation: Current::default(),
+            named: std::sync::Mutex::default(),
+        })
     }
 
     /// The configuration directory a transcript lies in, if it is one of ours.

@@ -69,6 +69,8 @@ pub enum Refusal {
     NotProven(String),
     /// The conversation went another way since.
     Diverged(String),
+    /// A record names what is not rekindle's to change, or a backup is not what was kept.
+    NotOurs(String),
     /// Damage in the vault leaves a doubt about what the file last held.
     Doubtful(String),
 }
@@ -98,7 +100,7 @@ impl std::fmt::Display for Refusal {
             Refusal::NotProven(why) => {
                 write!(f, "the result was not whole ({why}), so the file stays as it is")
             }
-            Refusal::Diverged(why) => f.write_str(why),
+            Refusal::Diverged(why) | Refusal::NotOurs(why) => f.write_str(why),
             Refusal::Doubtful(why) => {
                 write!(
                     f,

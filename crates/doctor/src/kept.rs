@@ -67,13 +67,12 @@ impl Clinic {
     pub fn watch_kept(&self) -> Result<Vec<KeptFile>, Error> {
         let mut kept = Vec::new();
         for (marker, backup) in self.marked()? {
-            let Some((record, session)) = backup.record().and_then(|record| {
-                let session = SessionId::new(&record.session_id).ok()?;
-                Some((record, session))
-            }) else {
+            let Some(record) = backup.record() else {
                 durable::remove(&marker)?;
                 continue;
             };
+            // What may not be used is left as it is; another command may know the folder that it names.
+            let Ok(session) = self.usable(&backup, &record) else { continue };
             // Whoever holds the lock looks at the file itself.
             let _lock = match self.try_lock(&session) {
                 Ok(lock) => lock,
@@ -97,8 +96,21 @@ impl Clinic {
     /// The old files that are kept, without looking at them.
     pub fn kept_files(&self) -> Vec<KeptFile> {
         let marked = self.marked().unwrap_or_default();
-        let records = marked.into_iter().filter_map(|(_, backup)| backup.record());
-        records.filter_map(|record| kept_file(&record, &SessionId::new(&record.session_id).ok()?)).collect()
+        let of = |backup: Backup| {
+            let record = backup.record()?;
+            kept_file(&record, &self.usable(&backup, &record).ok()?)
+        };
+        marked.into_iter().filter_map(|(_, backup)| of(backup)).collect()
+    }
+
+    /// Why old files that records tell of are not looked at, one sentence each.
+    pub fn refused_kept(&self) -> Vec<String> {
+        let marked = self.marked().unwrap_or_default().into_iter();
+        let watched = marked.filter_map(|(_, backup)| {
+            let record = backup.record().filter(|record| record.watched.is_some())?;
+            self.usable(&backup, &record).err().map(|refusal| refusal.to_string())
+        });
+        watched.collect()
     }
 
     /// The markers, each with the backup it leads to. They are derived: where the folder is gone, records are asked.

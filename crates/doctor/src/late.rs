@@ -8,6 +8,7 @@ use std::path::Path;
 use state::durable::{self, Sync};
 
 use crate::Error;
+use crate::record_paths::is_link;
 
 /// Reads a file from an offset up to its end.
 pub(crate) fn read_from(path: &Path, file: &File, offset: u64) -> Result<Vec<u8>, Error> {
@@ -54,7 +55,8 @@ pub(crate) fn missing(rows: &[u8], there: &[u8]) -> Vec<u8> {
 
 /// Appends whole rows to a transcript. Whether they are in it: a transcript that is gone is not begun anew by its last rows.
 pub(crate) fn append(path: &Path, rows: &[u8]) -> Result<bool, Error> {
-    if !path.exists() {
+    // A transcript's path has its links followed; a link that is there now was put there since.
+    if !path.exists() || is_link(path) {
         return Ok(false);
     }
     if !rows.is_empty() {

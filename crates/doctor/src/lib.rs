@@ -20,6 +20,7 @@ mod mirror;
 mod on_record;
 mod operation;
 mod put_back;
+mod record_paths;
 mod redo;
 mod repair;
 mod space;

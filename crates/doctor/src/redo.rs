@@ -35,7 +35,10 @@ impl Clinic {
     ) -> Result<Option<Result<Redone, Refusal>>, Error> {
         let taken = Backup::at(self.state.path().join(backup));
         let Some(record) = taken.record() else { return Ok(None) };
-        let Ok(session) = SessionId::new(&record.session_id) else { return Ok(None) };
+        let session = match self.usable(&taken, &record) {
+            Ok(session) => session,
+            Err(refusal) => return Ok(Some(Err(refusal))),
+        };
         let _lock = if dry_run { None } else { Some(self.lock(&session)?) };
         if !dry_run {
             self.recover(&record.path, &session)?;

@@ -17,6 +17,7 @@ use vault::Origination;
 
 use crate::backup::{self, Backup, RepairRecord, RepairState, WatchedFile};
 use crate::lease::{self, Writers};
+use crate::record_paths::is_link;
 use crate::repair::refuse;
 use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
@@ -68,6 +69,9 @@ impl Clinic {
     ) -> Result<Option<Result<Undone, Refusal>>, Error> {
         let taken = Backup::at(self.state.path().join(backup));
         let Some(before) = taken.record() else { return Ok(None) };
+        if let Err(refusal) = self.usable(&taken, &before) {
+            return Ok(Some(Err(refusal)));
+        }
         let finished = if dry_run { None } else { self.finish_interrupted(Some(&before.session_id))? };
         let Some(record) = taken.record() else { return Ok(None) };
         if record.can_be_undone() {
@@ -84,7 +88,10 @@ impl Clinic {
         record: RepairRecord,
         dry_run: bool,
     ) -> Result<Option<Result<Undone, Refusal>>, Error> {
-        let Ok(id) = SessionId::new(&record.session_id) else { return Ok(None) };
+        let id = match self.usable(taken, &record) {
+            Ok(id) => id,
+            Err(refusal) => return Ok(Some(Err(refusal))),
+        };
         let _lock = if dry_run { None } else { Some(self.lock(&id)?) };
         if !dry_run {
             // What a killed undo had only begun to write.
@@ -105,11 +112,11 @@ impl Clinic {
     fn finish_interrupted(&self, session: Option<&str>) -> Result<Option<Undone>, Error> {
         let mut finished: Option<Undone> = None;
         let mut settled = HashSet::new();
-        for (_, record) in backup::repairs(&self.vault.backups(), session) {
+        for (backup, record) in backup::repairs(&self.vault.backups(), session) {
             let interrupted = record.state == RepairState::Intent || record.aside.exists();
             if interrupted
+                && let Ok(id) = self.usable(&backup, &record)
                 && settled.insert(record.path.clone())
-                && let Ok(id) = SessionId::new(&record.session_id)
             {
                 let _lock = self.lock(&id)?;
                 let undone = self.recover(&record.path, &id)?;
@@ -123,6 +130,9 @@ impl Clinic {
     fn interrupted_undo(&self, session: Option<&str>) -> Option<Undone> {
         let mut known_files = HashSet::new();
         for (backup, record) in backup::repairs(&self.vault.backups(), session) {
+            if self.usable(&backup, &record).is_err() {
+                continue;
+            }
             let left = std::fs::metadata(&record.aside).ok().map(|meta| (meta.ino(), meta.len()));
             // The newest record that names a file beside the transcript is the one about it.
             let about = left.filter(|(ino, _)| {
@@ -207,6 +217,11 @@ impl Clinic {
             );
             return Ok(Err(Refusal::Diverged(what)));
         }
+        if !record.absent
+            && let Err(refusal) = self.original(taken, &record)?
+        {
+            return Ok(Err(refusal));
+        }
         let kept_since = meta.len() - record.new.size;
         let undone =
             Undone { session: session.clone(), path: path.clone(), repaired_at: record.at, kept_since };
@@ -216,7 +231,11 @@ impl Clinic {
         if record.absent {
             return self.take_away(taken, record, session).map(|_| Ok(undone));
         }
-        let made = self.write_original(taken, &path, &current, &record)?;
+        let original = match self.original(taken, &record)? {
+            Ok(original) => original,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let made = self.write_original(taken, original, &path, &current, &record)?;
         let now = Timestamp::now();
         let backup = Backup::take(&self.vault.backups(), session, &path, now)?;
         let classes = Vec::new();
@@ -276,16 +295,43 @@ impl Clinic {
         Ok(taken_away(&record, session, length))
     }
 
+    /// The bytes from before the repair, opened, where they are still those that were kept.
+    fn original(&self, taken: &Backup, record: &RepairRecord) -> Result<Result<File, Refusal>, Error> {
+        let path = taken.transcript();
+        let refused = |what: String| {
+            let session = SessionId::new(&record.session_id).ok();
+            let vaulted = session.filter(|id| self.vault.find(id).is_ok_and(|found| !found.is_empty()));
+            let vault = vaulted.map_or_else(
+                || "the vault has no other copy".to_owned(),
+                |id| format!("what the vault has of it: rekindle vault restore {} --dry-run", id.short()),
+            );
+            Refusal::NotOurs(format!("the backup {} {what}; nothing was changed; {vault}", path.display()))
+        };
+        if is_link(&path) {
+            return Ok(Err(refused("is a link to another file".to_owned())));
+        }
+        let file = match state::files::open(&path) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(refused(format!("cannot be read ({error})")))),
+        };
+        let length = file.metadata().map_err(Error::read(&path))?.len();
+        if length != record.old.size || backup::mark(&path, &file, length)?.blake3 != record.old.blake3 {
+            return Ok(Err(refused("is not what the repair had kept".to_owned())));
+        }
+        Ok(Ok(file))
+    }
+
     /// The bytes from before the repair, then what came after it.
     fn write_original(
         &self,
         taken: &Backup,
+        mut old: File,
         path: &Path,
         current: &File,
         record: &RepairRecord,
     ) -> Result<tempfile::NamedTempFile, Error> {
         let original = taken.transcript();
-        let mut old = state::files::open(&original).map_err(Error::read(&original))?;
+        old.rewind().map_err(Error::read(&original))?;
         let meta = old.metadata().map_err(Error::read(&original))?;
         let mut since = current.try_clone().map_err(Error::read(path))?;
         since.seek(SeekFrom::Start(record.new.size)).map_err(Error::read(path))?;

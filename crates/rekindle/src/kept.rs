@@ -31,7 +31,10 @@ pub(crate) fn tell(context: &Context, sessions: &[&SessionId]) {
 /// Looks again at every kept file, and says which must be kept on.
 pub(crate) fn look_again(context: &Context) {
     match context.clinic.watch_kept() {
-        Ok(kept) => kept.iter().for_each(|kept| say_kept(context, kept)),
+        Ok(kept) => {
+            kept.iter().for_each(|kept| say_kept(context, kept));
+            context.clinic.refused_kept().iter().for_each(|why| say(&format!("rekindle: {why}")));
+        }
         Err(error) => say(&format!("rekindle: cannot {error}")),
     }
 }

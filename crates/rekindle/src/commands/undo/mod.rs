@@ -161,7 +161,12 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Ch
         return whole(context, history, &operation.id);
     }
     let session = match context.target(text)? {
-        Target::File(file) => file.session,
+        Target::File(file) => {
+            if text.contains('/') || text.ends_with(".jsonl") {
+                context.clinic.name_file(&file.path);
+            }
+            file.session
+        }
         Target::Gone(absent) => absent.session,
     };
     last_change(history, &session)
