@@ -66,6 +66,33 @@ impl Owner {
     }
 }
 
+/// The clock was ahead during the first of two repairs.
+#[test]
+fn undo_takes_back_what_was_done_last_whatever_the_clock_said() {
+    let (home, files) = damaged(2);
+    assert!(home.rekindle(&["repair", &session(0)]).unwrap().success());
+    let folder = home.state().join("operations");
+    let written = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let mut value: Value = serde_json::from_slice(&fs::read(&written).unwrap()).unwrap();
+    value["startedAt"] = json!("2999-01-01T00:00:00Z");
+    let id = value["id"].as_str().unwrap().to_owned();
+    fs::write(folder.join(format!("29990101T000000.000Z-{id}.json")), value.to_string()).unwrap();
+    fs::remove_file(written).unwrap();
+    assert!(home.rekindle(&["repair", &session(1)]).unwrap().success());
+    let repaired = bytes(&files);
+
+    let shown = home.rekindle(&["history"]).unwrap();
+    let lines: Vec<&str> = shown.stdout.lines().skip(1).collect();
+    assert!(lines[0].contains(" ago ") && lines[1].contains(" in "), "{}", shown.stdout);
+    assert!(home.rekindle(&["undo"]).unwrap().success());
+    assert_eq!(bytes(&files), [repaired[0].clone(), files[1].1.clone()]);
+    assert!(home.rekindle(&["undo"]).unwrap().success());
+    assert_eq!(bytes(&files), before(&files));
+    // The undo of the first came last, so it is the first to be done again.
+    assert!(home.rekindle(&["redo"]).unwrap().success());
+    assert_eq!(bytes(&files), [repaired[0].clone(), files[1].1.clone()]);
+}
+
 #[test]
 fn repair_all_is_one_operation_one_undo_and_one_redo() {
     let (home, files) = damaged(3);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use state::durable;
+use state::{durable, order};
 use transcript::Plan;
 
 use crate::Error;
@@ -54,6 +54,10 @@ pub struct RepairRecord {
     pub path: PathBuf,
     /// When.
     pub at: Timestamp,
+    /// Its place among the changes of this session's transcripts, which does not depend on a clock. Nothing where an older
+    /// version did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     /// The name under which the old file waits beside the new one until nobody writes to it.
     pub aside: PathBuf,
     /// The file before.
@@ -156,6 +160,13 @@ impl Backup {
         Some(self.folder.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// The number after all that were given to changes of this session. The session is locked.
+    pub(crate) fn next_number(&self) -> u64 {
+        let session = self.folder.parent().unwrap_or(&self.folder);
+        let given = records_in(session).into_iter().filter_map(|(_, record)| record.sequence).max();
+        given.unwrap_or_default().saturating_add(1)
+    }
+
     /// The bytes as they were. No `.jsonl` name: nobody shall list or sweep it.
     pub fn transcript(&self) -> PathBuf {
         self.folder.join("transcript")
@@ -219,24 +230,41 @@ pub(crate) fn stamp(at: Timestamp) -> String {
 
 /// Every repair of a session, newest first; of all sessions where none is given.
 pub(crate) fn repairs(backups: &Path, session: Option<&str>) -> Vec<(Backup, RepairRecord)> {
-    let folders = |path: &Path| -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
-    };
     let sessions = match session {
         Some(session) => vec![backups.join(session)],
         None => folders(backups),
     };
-    let mut found: Vec<(Backup, RepairRecord)> = sessions
-        .iter()
-        .flat_map(|session| folders(session))
-        .filter_map(|folder| {
-            let backup = Backup::at(folder);
-            backup.record().map(|record| (backup, record))
-        })
-        .collect();
-    found.sort_by_key(|(_, record)| std::cmp::Reverse(record.at));
-    found
+    let now = Timestamp::now();
+    let mut found: Vec<(Timestamp, (Backup, RepairRecord))> = Vec::new();
+    for session in sessions {
+        let records = records_in(&session);
+        let mut sorted = order::newest_first(records, |(_, one)| one.sequence, |(_, one)| one.at, now);
+        // Sessions are compared by time, and no repair may pass a newer one of its own session.
+        let mut latest = Timestamp::MIN;
+        sorted.reverse();
+        let mut reached: Vec<_> = sorted
+            .into_iter()
+            .map(|one| {
+                latest = latest.max(one.1.at);
+                (latest, one)
+            })
+            .collect();
+        reached.reverse();
+        found.extend(reached);
+    }
+    found.sort_by_key(|(latest, _)| std::cmp::Reverse(*latest));
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// The repairs in the folder of one session, in no order.
+fn records_in(session: &Path) -> Vec<(Backup, RepairRecord)> {
+    let backups = folders(session).into_iter().map(Backup::at);
+    backups.filter_map(|backup| backup.record().map(|record| (backup, record))).collect()
 }
 
 /// Inode, length and hash of an open file's first `size` bytes.
@@ -249,4 +277,52 @@ pub(crate) fn mark(path: &Path, file: &File, size: u64) -> Result<FileMark, Erro
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file.take(size)).map_err(Error::read(path))?;
     Ok(FileMark { ino, size, blake3: hasher.finalize().to_hex().to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// A repair that is done at a time, numbered unless an older version did it.
+    fn repair(backups: &Path, session: &str, second: i64, numbered: bool) {
+        let id = SessionId::new(session).unwrap();
+        let backup = Backup::empty(backups, &id, at(second)).unwrap();
+        let mark = FileMark { ino: 1, size: 0, blake3: String::new() };
+        let record = RepairRecord {
+            schema: RepairRecord::SCHEMA,
+            session_id: session.to_owned(),
+            path: "/t".into(),
+            at: at(second),
+            sequence: numbered.then(|| backup.next_number()),
+            aside: "/a".into(),
+            old: mark.clone(),
+            new: mark,
+            state: RepairState::Done,
+            classes: Vec::new(),
+            absent: false,
+            undoes: None,
+            watched: None,
+        };
+        backup.write(&record).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_jumped_changes_no_order_of_repairs() {
+        let root = tempfile::tempdir().unwrap();
+        let (one, other) = ("11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa", "22222222-aaaa-4aaa-8aaa-aaaaaaaaaaaa");
+        for (second, numbered) in [(10, false), (5_000, true), (100, true), (1, true)] {
+            repair(root.path(), one, second, numbered);
+        }
+        repair(root.path(), other, 50, true);
+        let times = |session: Option<&str>| {
+            let found = repairs(root.path(), session).into_iter();
+            found.map(|(_, record)| record.at.as_second()).collect::<Vec<_>>()
+        };
+        assert_eq!(times(Some(one)), [1, 100, 5_000, 10]);
+        assert_eq!(times(None), [1, 100, 5_000, 50, 10]);
+    }
 }

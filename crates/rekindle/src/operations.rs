@@ -70,7 +70,7 @@ impl History {
         let standing: Vec<bool> = history.all.iter().map(|one| history.changed_something(one)).collect();
         let mut standing = standing.into_iter();
         history.all.retain(|_| standing.next().unwrap_or(true));
-        history.all.sort_by(|one, other| (other.started_at, &other.id).cmp(&(one.started_at, &one.id)));
+        history.all = operations::newest_first(history.all);
         history
     }
 
@@ -225,7 +225,7 @@ impl History {
         if self.filed.contains(&operation.id) {
             return Ok(());
         }
-        Ok(operations::add(&context.clinic.state, operation, context.config.vault.keep_backups)?)
+        Ok(operations::add_older(&context.clinic.state, operation, context.config.vault.keep_backups)?)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod launch;
 pub mod lock;
 pub mod machine_key;
 pub mod operations;
+pub mod order;
 pub mod pause;
 pub mod record;
 pub mod refuge;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::lock::{Lock, LockError};
-use crate::{StateDir, durable};
+use crate::{StateDir, durable, order};
 
 pub use process::Process;
 
@@ -192,6 +192,9 @@ pub struct Operation {
     pub schema: u32,
     /// Twelve letters from `k` to `z`, which no beginning of a session's id can be.
     pub id: String,
+    /// Its place among the operations and undos, which does not depend on a clock. Nothing where an older version did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     /// The command, without what was typed behind it.
     pub command: String,
     /// When it began.
@@ -204,6 +207,9 @@ pub struct Operation {
     /// When some of it was undone last.
     #[serde(default)]
     pub undone_at: Option<Timestamp>,
+    /// The place of that undo among the operations and undos.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo_sequence: Option<u64>,
     /// The process that runs it.
     #[serde(default)]
     pub process: Option<Process>,
@@ -222,11 +228,13 @@ impl Operation {
         Operation {
             schema: SCHEMA,
             id: id_of(&seed),
+            sequence: None,
             command: command.to_owned(),
             started_at: now,
             ended_at: None,
             state: OperationState::Running,
             undone_at: None,
+            undo_sequence: None,
             process: Some(process),
             effects: Vec::new(),
             others: Map::new(),
@@ -282,8 +290,8 @@ fn lock(state: &StateDir) -> Result<Lock, Error> {
 
 /// Every operation that can be read, newest first. One whose process is gone is interrupted.
 pub fn list(state: &StateDir) -> Vec<Operation> {
-    let mut all: Vec<Operation> = files(state).iter().filter_map(|path| read(path)).collect();
-    all.sort_by(|one, other| (other.started_at, &other.id).cmp(&(one.started_at, &one.id)));
+    let all: Vec<Operation> = files(state).iter().filter_map(|path| read(path)).collect();
+    let mut all = newest_first(all);
     for operation in &mut all {
         let gone = || operation.process.as_ref().is_none_or(|process| !process.is_running());
         if operation.state == OperationState::Running && gone() {
@@ -293,9 +301,33 @@ pub fn list(state: &StateDir) -> Vec<Operation> {
     all
 }
 
-/// Adds an operation, and lets go of those that ended longer ago than `keep`.
+/// The newest first, by their sequence numbers where they have some.
+pub fn newest_first(mut all: Vec<Operation>) -> Vec<Operation> {
+    all.sort_by(|one, other| other.id.cmp(&one.id));
+    order::newest_first(all, |one| one.sequence, |one| one.started_at, Timestamp::now())
+}
+
+/// The number after all that were given. The operations are locked.
+fn next_number(state: &StateDir) -> u64 {
+    let all = files(state).into_iter().filter_map(|path| read(&path));
+    let given = all.flat_map(|one| [one.sequence, one.undo_sequence]).flatten().max();
+    given.unwrap_or_default().saturating_add(1)
+}
+
+/// Adds an operation as the newest, and lets go of those that ended longer ago than `keep`.
 pub fn add(state: &StateDir, operation: &Operation, keep: Duration) -> Result<(), Error> {
     let _lock = lock(state)?;
+    let sequence = Some(next_number(state));
+    store_and_prune(state, &Operation { sequence, ..operation.clone() }, keep)
+}
+
+/// Adds one that an older version did: its time is all that is known of its place.
+pub fn add_older(state: &StateDir, operation: &Operation, keep: Duration) -> Result<(), Error> {
+    let _lock = lock(state)?;
+    store_and_prune(state, operation, keep)
+}
+
+fn store_and_prune(state: &StateDir, operation: &Operation, keep: Duration) -> Result<(), Error> {
     operation.store(state)?;
     let since = SignedDuration::try_from(keep).ok().and_then(|keep| Timestamp::now().checked_sub(keep).ok());
     let all = list(state);
@@ -319,8 +351,14 @@ pub fn change(
     let Some((path, operation)) = path.and_then(|path| Some((path.clone(), read(&path)?))) else {
         return Err(Error::Gone(id.to_owned()));
     };
+    let undone_at = operation.undone_at;
     match change(operation) {
-        Some(changed) => changed.store(state),
+        Some(mut changed) => {
+            if changed.undone_at != undone_at {
+                changed.undo_sequence = changed.undone_at.map(|_| next_number(state));
+            }
+            changed.store(state)
+        }
         None => Ok(durable::remove(&path)?),
     }
 }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use recovery::{DecisionRecord, Only, Restored, plan};
 use serde_json::{Value, json};
 use state::operations::{self, Effect, EffectKind, Operation, OperationState};
+use state::order::newest_first;
 
 use crate::commands::history::{kind_word, operation_json};
 use crate::commands::{recover, restore, undo};
@@ -83,9 +84,12 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<&'
         operation.effects.iter().any(|effect| history.standing(effect) == Standing::Undone)
     };
     let Some(text) = &args.operation else {
-        let undone = history.all.iter().filter(has_undone).filter(|one| one.undone_at.is_some());
-        return undone
-            .max_by_key(|operation| operation.undone_at)
+        let undone = history.all.iter().filter(has_undone);
+        let undone = undone.filter_map(|one| Some((one.undone_at?, one))).collect();
+        let last = newest_first(undone, |(_, one)| one.undo_sequence, |(at, _)| *at, Timestamp::now());
+        return last
+            .first()
+            .map(|(_, operation)| *operation)
             .ok_or_else(|| Failure::new(Exit::Refused, "there is nothing to redo"));
     };
     let Some(operation) = history.named(context, text)? else {

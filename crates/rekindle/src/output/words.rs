@@ -38,9 +38,16 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// `5 m ago`.
+/// `5 m ago`; `in 5 m` of what a clock that was ahead has dated.
 pub(crate) fn ago(then: Timestamp) -> String {
-    format!("{} ago", age(then, Timestamp::now()))
+    ago_at(then, Timestamp::now())
+}
+
+fn ago_at(then: Timestamp, now: Timestamp) -> String {
+    if then.as_second() > now.as_second() {
+        return format!("in {}", age(now, then));
+    }
+    format!("{} ago", age(then, now))
 }
 
 /// Text on one line, cut at a word where it is too long; control characters go.
@@ -116,7 +123,9 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, cut, cut_path, one_line, printable};
+    use jiff::Timestamp;
+
+    use super::{ago_at, bytes, cut, cut_path, one_line, printable};
 
     #[test]
     fn sizes() {
@@ -130,6 +139,13 @@ mod tests {
         ] {
             assert_eq!(bytes(number), expect);
         }
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_told_as_such() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let told = [0, 60, 100, 400, 400_000].map(|second| ago_at(at(second), at(100)));
+        assert_eq!(told, ["1 m ago", "40 s ago", "0 s ago", "in 5 m", "in 4 d"]);
     }
 
     #[test]

@@ -26,13 +26,37 @@ fn operation(command: &str, second: i64) -> Operation {
 #[test]
 fn the_newest_comes_first_and_a_running_one_is_running() {
     let desk = desk();
-    for (command, second) in [("first", -3), ("third", -1), ("second", -2)] {
+    for (command, second) in [("first", -3), ("second", -2), ("third", -1)] {
         add(&desk.state, &operation(command, second), YEAR).unwrap();
     }
     let all = list(&desk.state);
     let commands: Vec<&str> = all.iter().map(|one| one.command.as_str()).collect();
     assert_eq!(commands, ["third", "second", "first"]);
     assert!(all.iter().all(|one| one.state == OperationState::Running));
+}
+
+#[test]
+fn a_clock_that_jumped_changes_no_order() {
+    let desk = desk();
+    let commands = || list(&desk.state).into_iter().map(|one| one.command).collect::<Vec<_>>();
+    for (command, second) in [("first", 0), ("ahead", 86_400), ("back", -5), ("behind", -86_400)] {
+        add(&desk.state, &operation(command, second), YEAR).unwrap();
+    }
+    assert_eq!(commands(), ["behind", "back", "ahead", "first"]);
+    // One of an older version, which gave no numbers.
+    let older = Operation::of_older("x", "older", at(-30), OperationState::Done);
+    add_older(&desk.state, &older, YEAR).unwrap();
+    assert_eq!(commands(), ["behind", "back", "ahead", "first", "older"]);
+    // An undo has its place as well, and keeps it whatever else is changed.
+    let undo = |command: &str, second: i64| {
+        let id = list(&desk.state).into_iter().find(|one| one.command == command).unwrap().id;
+        change(&desk.state, &id, |one| Some(Operation { undone_at: Some(at(second)), ..one })).unwrap();
+        change(&desk.state, &id, |one| Some(Operation { ended_at: Some(at(second)), ..one })).unwrap();
+    };
+    undo("ahead", 86_400);
+    undo("older", 0);
+    let undone = list(&desk.state).into_iter().filter_map(|one| Some((one.undo_sequence?, one.command)));
+    assert_eq!(undone.collect::<Vec<_>>(), [(5, "ahead".to_owned()), (6, "older".to_owned())]);
 }
 
 #[test]
