@@ -97,6 +97,12 @@ fn a_forged_manifest_writes_nothing_outside_of_its_conversation() {
             let done = state.rekindle(words).unwrap();
             assert_ne!(done.code(), Some(101), "{}", done.words());
         }
+        // It keeps no other conversation from being looked at.
+        state.rekindle(&["vault", "sync"]).unwrap();
+        let scanned = state.rekindle(&["scan", "--json"]).unwrap();
+        let scanned: Value =
+            serde_json::from_str(&scanned.stdout).unwrap_or_else(|_| panic!("{}", scanned.words()));
+        assert!(scanned.to_string().contains(REPAIRED), "{scanned}");
         assert_eq!(outside(&state), before, "{to}");
     }
 }

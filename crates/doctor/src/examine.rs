@@ -244,7 +244,8 @@ impl Clinic {
         let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
         let hopeless = matches!(scan.status, Status::Unrecoverable | Status::Unreadable);
         let lost = match self.lost(&Key::new(config, Some(&scan.session)), &scan.path) {
-            Err(Error::Read { .. }) => None,
+            // A repair says why the copy cannot be used.
+            Err(Error::Read { .. } | Error::Vault(vault::Error::Foreign { .. })) => None,
             lost => lost?,
         };
         if let Some(lost) = lost {
@@ -276,6 +277,14 @@ impl Clinic {
             let lost = match self.lost(&loss.key, &loss.path) {
                 // A file that cannot be read is a verdict of its own.
                 Err(Error::Read { .. }) => continue,
+                // One copy that cannot be used keeps no other conversation from being looked at.
+                Err(Error::Vault(vault::Error::Foreign { .. })) if only.is_none() => {
+                    if !by_path.contains_key(&loss.path) {
+                        by_path.insert(loss.path.clone(), sessions.len());
+                        sessions.push(assemble(session, loss.path.clone(), false, unread(Status::Missing)));
+                    }
+                    continue;
+                }
                 lost => lost?,
             };
             let Some(lost) = lost else { continue };
