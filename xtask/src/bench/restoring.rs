@@ -50,6 +50,8 @@ impl<'a> Desk<'a> {
         }
         let desk = Desk { program, home, ids };
         desk.stand_in()?;
+        // Makes the key that hooks seal their lines with, as `init` does.
+        desk.rekindle(&["settle", "--json"])?;
         let agent = |at: usize| format!("exec claude --session-id {}", desk.ids[at]);
         desk.tmux(&["new-session", "-d", "-s", "bench", "-x", "200", "-y", "60", &agent(0)])?;
         desk.source(&desk.layout(agent))?;
