@@ -21,6 +21,7 @@ impl Eraser<'_> {
             instances.join(format!("descriptions/{short}.txt")),
             instances.join(format!("summaries/{short}.txt")),
             instances.join(format!("restore/context-cache/{session}.txt")),
+            instances.join(format!("restore/context-cache/{session}.mac")),
             state.snapshots().join(format!("context/{session}.md")),
             state.status_cache(session),
             state.spool().join(format!("{session}.status")),

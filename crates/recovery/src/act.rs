@@ -22,6 +22,7 @@ use state::config::ResumeFallback;
 use state::launch::making;
 use state::lock::Lock;
 use state::record::{Machine, SessionRecord};
+use state::seal::Key;
 
 use crate::briefing::Briefing;
 use crate::outcome::{Outcome, Restored};
@@ -42,6 +43,8 @@ pub struct Actor<'a> {
     pub records: &'a BTreeMap<SessionId, SessionRecord>,
     /// The machine that this is: runs of another one give no start its words.
     pub machine: Machine,
+    /// The machine's key, where it is here: text without its code is told to no agent.
+    pub key: Option<Key>,
     /// How many agents start at once.
     pub max_parallel: usize,
     /// Show what would be resumed, and wait for the user in each pane.

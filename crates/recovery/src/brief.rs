@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use state::StateDir;
 use state::durable;
 use state::record::{Doing, SessionRecord};
+use state::seal::Key;
 
 use crate::act::Actor;
 use crate::briefing::{prepared, running};
@@ -48,7 +49,7 @@ impl Actor<'_> {
                 Ok(Told { by_hook: None, prompt: brief.first_prompt() })
             }
             (Act::Fresh, None, _) => {
-                let mut text = short(self.state, session, record, &self.zone);
+                let mut text = short(self.state, session, record, &self.zone, self.key.as_ref());
                 for command in record.map(running).unwrap_or_default() {
                     text = format!("{}\n{command}\n", text.trim_end());
                 }
@@ -85,8 +86,14 @@ fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) ->
 }
 
 /// The short context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
-fn short(state: &StateDir, session: &SessionId, record: Option<&SessionRecord>, zone: &TimeZone) -> String {
-    if let (Some(_), Ok(text)) = (record, state::files::read_to_string(prepared(state, session))) {
+fn short(
+    state: &StateDir,
+    session: &SessionId,
+    record: Option<&SessionRecord>,
+    zone: &TimeZone,
+    key: Option<&Key>,
+) -> String {
+    if let (Some(_), Some(text)) = (record, prepared(state, session, key)) {
         return text;
     }
     /// Nothing but a head is in it: no limit is met.

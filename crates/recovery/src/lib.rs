@@ -31,7 +31,7 @@ mod whose;
 
 pub use act::{Acted, Actor, carried};
 pub use automatic::{Automatic, BY_ITSELF, automatic};
-pub use briefing::{Briefing, context_file, sweep_context_files};
+pub use briefing::{Briefing, context_file, prepared, sweep_context_files};
 pub use crashed::{crashed, last_place, left_in_place, new_window, own_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use elsewhere::{At, LiveOwner, Taking};

@@ -40,6 +40,7 @@ pub(crate) fn briefing<'a>(
         zone: crate::zone::local(),
         tracker: Tracker::find(&Context::search_path()).filter(|_| ask == Ask::Tracker),
         shelf: context.snapper().map(|snapper| snapper.shelf),
+        key: context.reading_key(),
     })
 }
 

@@ -12,6 +12,7 @@ use state::config::Config;
 use state::machine_key::MachineKey;
 use state::operations::Effect;
 use state::refuge::Refuge;
+use state::seal::Key;
 use state::snapshots::Shelf;
 
 use crate::exit::{Exit, Failure};
@@ -102,11 +103,18 @@ impl Context {
         })
     }
 
+    /// The machine's key, where it is this state directory's own.
+    pub(crate) fn reading_key(&self) -> Option<Key> {
+        let found = MachineKey::look(&self.clinic.state, &self.around.machine_key).ok().flatten();
+        found.and_then(|key| key.reading().cloned())
+    }
+
     /// What takes snapshots of agents' panes; nothing where that is turned off.
     pub(crate) fn snapper(&self) -> Option<Snapper> {
         let chosen = &self.config.recovery;
         let folder = self.snapshot_folder();
-        let shelf = Shelf { folder, keep: KEPT_SNAPSHOTS, keep_for: self.config.restore.keep_map };
+        let key = self.reading_key();
+        let shelf = Shelf { folder, keep: KEPT_SNAPSHOTS, keep_for: self.config.restore.keep_map, key };
         chosen.enabled.then_some(Snapper { shelf, lines: chosen.max_context_lines })
     }
 

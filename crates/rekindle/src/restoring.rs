@@ -143,6 +143,7 @@ pub(crate) fn act(
         clinic: &context.clinic,
         records: &settled.records,
         machine: settled.world.machine(),
+        key: context.reading_key(),
         max_parallel: manner.max_parallel.unwrap_or(restore.max_parallel) as usize,
         lazy: manner.lazy.unwrap_or(restore.lazy),
         least_memory: restore.min_free_memory.0,

@@ -58,7 +58,7 @@ fn the_last_sight_of_an_agent_is_kept() {
         pane: live.panes[0].id.clone(),
         reference: "work:0.0".to_owned(),
     };
-    let shelf = Shelf { folder: home.join("snapshots"), keep: 3, keep_for: PATIENCE };
+    let shelf = Shelf { folder: home.join("snapshots"), keep: 3, keep_for: PATIENCE, key: None };
     let snapper = Snapper { shelf, lines: 50 };
     let session = SessionId::new("0d5e1f2a-0000-4000-8000-000000000001").unwrap();
     let now = Timestamp::from_second(1_000_000).unwrap();

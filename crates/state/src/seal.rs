@@ -33,6 +33,10 @@ pub enum Subject<'a> {
     Save(&'a str),
     /// One line of a session's spool.
     SpoolLine(&'a SessionId),
+    /// What a session's pane showed.
+    Snapshot(&'a SessionId),
+    /// What a fresh agent of a session is told.
+    Context(&'a SessionId),
 }
 
 impl Subject<'_> {
@@ -41,6 +45,8 @@ impl Subject<'_> {
             Subject::Record(session) => ("record", session.as_str()),
             Subject::Save(id) => ("save", id),
             Subject::SpoolLine(session) => ("spool line", session.as_str()),
+            Subject::Snapshot(session) => ("snapshot", session.as_str()),
+            Subject::Context(session) => ("context", session.as_str()),
         }
     }
 }
@@ -148,7 +154,8 @@ impl Key {
         }
     }
 
-    fn code(&self, subject: Subject<'_>, text: &[u8]) -> String {
+    /// The code of a text, to be kept beside it.
+    pub fn code(&self, subject: Subject<'_>, text: &[u8]) -> String {
         let (kind, name) = subject.kind_and_name();
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         // Lengths keep a name from running into the text behind it.

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
+use crate::seal::{Key, Subject};
 
 /// The version of a snapshot.
 pub const SCHEMA: u32 = 1;
@@ -70,6 +71,9 @@ struct Head {
     pane: String,
     #[serde(default)]
     screen_only: bool,
+    /// Over the text. Snapshots of 0.1.0 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mac: Option<String>,
 }
 
 /// Where snapshots are, and how many stay.
@@ -81,6 +85,8 @@ pub struct Shelf {
     pub keep: usize,
     /// How long they stay.
     pub keep_for: Duration,
+    /// The machine's key, where it is here: what it seals may be told to an agent.
+    pub key: Option<Key>,
 }
 
 /// Screens repeat themselves: the fastest level makes a tenth of them.
@@ -113,7 +119,8 @@ impl Shelf {
             }
             at = at.checked_add(SignedDuration::from_millis(1)).unwrap_or(at);
         };
-        let packed = pack(snapshot).map_err(|error| durable::Error::new("compress", &path, error))?;
+        let packed = pack(snapshot, self.key.as_ref())
+            .map_err(|error| durable::Error::new("compress", &path, error))?;
         durable::replace_unsynced(&path, &packed)?;
         self.thin(&folder)?;
         Ok(true)
@@ -141,6 +148,17 @@ impl Shelf {
     pub fn latest(&self, session: &SessionId) -> Option<Snapshot> {
         let read = |path: &PathBuf| read(path).ok().filter(|snapshot| snapshot.session == *session);
         self.list(session).iter().rev().find_map(read)
+    }
+
+    /// The newest snapshot of a conversation that this machine took: one that was edited or brought here is for people only.
+    pub fn latest_genuine(&self, session: &SessionId) -> Option<Snapshot> {
+        let key = self.key.as_ref()?;
+        let genuine = |path: &PathBuf| {
+            let (snapshot, mac) = read_sealed(path).ok()?;
+            let code = key.code(Subject::Snapshot(session), snapshot.text.as_bytes());
+            (snapshot.session == *session && mac == Some(code)).then_some(snapshot)
+        };
+        self.list(session).iter().rev().find_map(genuine)
     }
 
     /// Removes what is older than it may be; how many went. Nothing goes that seems to come from the future: then the
@@ -183,6 +201,11 @@ impl Shelf {
 /// # Errors
 /// It cannot be read, or is damaged.
 pub fn read(path: &Path) -> io::Result<Snapshot> {
+    Ok(read_sealed(path)?.0)
+}
+
+/// Reads a snapshot with the code that it carries.
+fn read_sealed(path: &Path) -> io::Result<(Snapshot, Option<String>)> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
     let packed = crate::files::read_own(path)?;
     let size = zstd::bulk::Decompressor::upper_bound(&packed).unwrap_or(LARGEST).min(LARGEST);
@@ -190,17 +213,18 @@ pub fn read(path: &Path) -> io::Result<Snapshot> {
     let end = plain.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no head"))?;
     let head: Head = serde_json::from_slice(&plain[..end])?;
     let text = String::from_utf8(plain[end + 1..].to_vec()).map_err(|_| damaged("it is no text"))?;
-    Ok(Snapshot {
+    let snapshot = Snapshot {
         session: head.session_id,
         at: head.at,
         why: head.why,
         pane: head.pane,
         screen_only: head.screen_only,
         text,
-    })
+    };
+    Ok((snapshot, head.mac))
 }
 
-fn pack(snapshot: &Snapshot) -> io::Result<Vec<u8>> {
+fn pack(snapshot: &Snapshot, key: Option<&Key>) -> io::Result<Vec<u8>> {
     let head = Head {
         schema: SCHEMA,
         session_id: snapshot.session.clone(),
@@ -208,6 +232,7 @@ fn pack(snapshot: &Snapshot) -> io::Result<Vec<u8>> {
         why: snapshot.why,
         pane: snapshot.pane.clone(),
         screen_only: snapshot.screen_only,
+        mac: key.map(|key| key.code(Subject::Snapshot(&snapshot.session), snapshot.text.as_bytes())),
     };
     let mut plain = serde_json::to_vec(&head)?;
     plain.push(b'\n');

@@ -114,8 +114,8 @@ fn open(path: &Path) -> Result<std::fs::File, Failure> {
 
 /// What settle has prepared for an agent that knows nothing.
 fn prepared(context: &Context, session: &SessionId) -> Result<String, Failure> {
-    let folder = context.clinic.state.instances().join("restore/context-cache");
-    let text = state::files::read_to_string(folder.join(format!("{session}.txt"))).unwrap_or_default();
+    let key = context.reading_key();
+    let text = recovery::prepared(&context.clinic.state, session, key.as_ref()).unwrap_or_default();
     if text.trim().is_empty() {
         return Err(Failure::new(Exit::Failed, format!("nothing is on record about {}", session.short()))
             .hint("it is prepared at the end of each turn; give a text otherwise"));

@@ -8,6 +8,7 @@ use agents::SessionId;
 use context::Short;
 use jiff::{SignedDuration, Timestamp};
 use state::record::SessionRecord;
+use state::seal::Subject;
 use transcript::Ending;
 
 use super::{Error, Settled, Settler};
@@ -77,7 +78,13 @@ impl Settler {
                 most: self.context_limit,
             };
             let path = folder.join("restore/context-cache").join(format!("{id}.txt"));
-            derive::write(&path, context.text().as_bytes())?;
+            let text = context.text();
+            derive::write(&path, text.as_bytes())?;
+            // What an agent is told must be this machine's own word.
+            if let Some(key) = self.key.reading() {
+                let code = key.code(Subject::Context(id), text.as_bytes());
+                derive::write(&path.with_extension("mac"), code.as_bytes())?;
+            }
         }
         Ok(())
     }

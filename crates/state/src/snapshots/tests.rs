@@ -6,7 +6,7 @@ const ID: &str = "0d5e1f2a-0000-4000-8000-000000000001";
 
 fn shelf(dir: &tempfile::TempDir) -> Shelf {
     let folder = dir.path().join("snapshots");
-    Shelf { folder, keep: 3, keep_for: Duration::from_secs(1000) }
+    Shelf { folder, keep: 3, keep_for: Duration::from_secs(1000), key: None }
 }
 
 fn snapshot(second: i64, text: &str) -> Snapshot {
@@ -36,6 +36,21 @@ fn the_newest_comes_back_and_few_stay() {
     let mode = std::fs::metadata(&files[0]).unwrap().permissions().mode();
     let folder = std::fs::metadata(files[0].parent().unwrap()).unwrap().permissions().mode();
     assert_eq!((mode & 0o777, folder & 0o777), (0o600, 0o700));
+}
+
+#[test]
+fn only_what_this_machine_took_is_genuine() {
+    let dir = tempfile::tempdir().unwrap();
+    let (id, key) = (SessionId::new(ID).unwrap(), Key::create(&dir.path().join("key")).unwrap());
+    let brought = shelf(&dir);
+    brought.put(&snapshot(1, "brought here")).unwrap();
+    let ours = Shelf { key: Some(key), ..brought.clone() };
+    assert_eq!(ours.latest_genuine(&id), None);
+    ours.put(&snapshot(2, "seen here")).unwrap();
+    brought.put(&snapshot(3, "planted")).unwrap();
+    assert_eq!(ours.latest(&id).unwrap().text, "planted");
+    assert_eq!(ours.latest_genuine(&id).unwrap().text, "seen here");
+    assert_eq!(brought.latest_genuine(&id), None, "without a key nothing is genuine");
 }
 
 #[test]
