@@ -252,4 +252,7 @@ fn a_file_that_was_repaired_by_its_path_is_undone_by_its_path_only() {
     let done = state.rekindle(&["undo", name]).unwrap();
     assert!(done.success(), "{}", done.words());
     assert_eq!(fs::read(&file).unwrap(), before);
+    let done = state.rekindle(&["redo", name]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    assert_eq!(fs::read(&file).unwrap(), repaired);
 }

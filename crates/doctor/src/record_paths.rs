@@ -39,7 +39,7 @@ impl Clinic {
         if !self.is_transcript_of(&session, &record.path) && !self.is_named(&record.path) {
             return Err(refused(format!(
                 "names {}, which is no transcript of {} in an agent's folder (if you repaired that file by its path, \
-                 name it: rekindle undo PATH)",
+                 name it: rekindle undo PATH, rekindle redo PATH)",
                 record.path.display(),
                 session.short(),
             )));

@@ -1,5 +1,7 @@
 //! `rekindle redo`: does again what was undone.
 
+use std::path::Path;
+
 use agents::SessionId;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Only, Restored, plan};
@@ -83,8 +85,17 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<&'
     let has_undone = |operation: &&Operation| {
         operation.effects.iter().any(|effect| history.standing(effect) == Standing::Undone)
     };
-    let Some(text) = &args.operation else {
-        let undone = history.all.iter().filter(has_undone);
+    // A file in no agent's folder is done again by its path, as it is undone by its path.
+    let path = args.operation.as_deref().filter(|text| text.contains('/')).map(Path::new);
+    let path = path.map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()));
+    if let Some(path) = &path {
+        context.clinic.name_file(path);
+    }
+    let Some(text) = args.operation.as_ref().filter(|_| path.is_none()) else {
+        let is_of = |operation: &&Operation| {
+            path.is_none() || operation.effects.iter().any(|effect| effect.path == path)
+        };
+        let undone = history.all.iter().filter(has_undone).filter(is_of);
         let undone = undone.filter_map(|one| Some((one.undone_at?, one))).collect();
         let last = newest_first(undone, |(_, one)| one.undo_sequence, |(at, _)| *at, Timestamp::now());
         return last
