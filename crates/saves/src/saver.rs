@@ -13,7 +13,8 @@ use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollbac
 use crate::follow;
 use crate::gone::{Now, unforgotten};
 use crate::guard::objection;
-use crate::save::{self, Save, SavedServer};
+use crate::own_command::asks_its_user;
+use crate::save::{self, Agent, Save, SavedServer};
 use crate::scrollback::{PaneText, pack};
 use crate::take::Taken;
 
@@ -176,7 +177,10 @@ impl Saver {
             Some(before) => {
                 let since = forgets_before(wish.keep_gone, now);
                 let (live, unanswered) = (&taken.servers[..], &taken.unanswered[..]);
-                unforgotten(&before, Now { live, unanswered, restored: None, since })
+                without_asked_about(
+                    unforgotten(&before, Now { live, unanswered, restored: None, since }),
+                    live,
+                )
             }
             None => Vec::new(),
         };
@@ -325,6 +329,19 @@ impl Saver {
         }
         (texts, troubles)
     }
+}
+
+/// The gone servers but for those all of whose agents a living pane asks about: that pane waits for them already, and would
+/// have nothing left to ask.
+fn without_asked_about(gone: Vec<SavedServer>, live: &[SavedServer]) -> Vec<SavedServer> {
+    let panes = live.iter().flat_map(|server| server.tmux.panes());
+    let asking: Vec<&str> = panes
+        .filter(|pane| asks_its_user(&pane.start_command, &pane.command))
+        .map(|pane| pane.start_command.as_str())
+        .collect();
+    let asked = |agent: &Agent| asking.iter().any(|command| command.contains(agent.session_id.as_str()));
+    let waits = |server: &SavedServer| server.agents.is_empty() || !server.agents.iter().all(asked);
+    gone.into_iter().filter(waits).collect()
 }
 
 /// What went before this is let go.

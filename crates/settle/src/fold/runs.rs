@@ -38,7 +38,9 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
             run.end_reason = None;
             run.hung_up = false;
         }
-        if let Some(launch) = heard.launch.as_ref().filter(|_| run.boot_id.is_none() || run.argv.is_none()) {
+        // An agent's registry may have named it first: how it began only its hook says.
+        let unknown = run.boot_id.is_none() || run.argv.is_none() || run.source.is_none();
+        if let Some(launch) = heard.launch.as_ref().filter(|_| unknown) {
             learn(run, launch.clone(), heard);
         }
         let by_hook = |evidence: &Evidence| {
@@ -98,7 +100,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
 /// the agent's registry has named the process.
 fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
     run.one_shot |= is_one_shot(heard);
-    if !launch.env.is_empty() {
+    if !launch.env.is_empty() && run.provenance != Some(Provenance::Process) {
         run.env = environment(&launch.env);
     }
     if run.boot_id.is_none() {
