@@ -113,12 +113,10 @@ impl Clinic {
         fullest: Fullest,
         path: &Path,
     ) -> Result<Result<PutBack, Refusal>, Error> {
-        let Some(session) = conversation.session.clone() else {
-            return Ok(Err(Refusal::Diverged("the history is restored with --to only".to_owned())));
+        let session = match self.free_session(conversation, path) {
+            Ok(session) => session,
+            Err(refusal) => return Ok(Err(refusal)),
         };
-        if let Some(refusal) = refuse(self.owners_of(path).of(&session, path)) {
-            return Ok(Err(refusal));
-        }
         let folder = path.parent().unwrap_or(path);
         let mut copied = None;
         for beside in &fullest.beside {
@@ -277,6 +275,17 @@ impl Clinic {
         Ok(vault::compare_uuid_sets(&current.ids().collect(), &vaulted))
     }
 
+    /// The session that a file is put back for, where no agent is in it.
+    fn free_session(&self, conversation: &Conversation, path: &Path) -> Result<SessionId, Refusal> {
+        let session = conversation.session.clone();
+        let session =
+            session.ok_or_else(|| Refusal::Diverged("the history is restored with --to only".to_owned()))?;
+        match refuse(self.owners_of(path).of(&session, path)) {
+            Some(refusal) => Err(refusal),
+            None => Ok(session),
+        }
+    }
+
     fn put_back(
         &self,
         conversation: &Conversation,
@@ -284,12 +293,10 @@ impl Clinic {
         generation: &GenerationInfo,
         path: &Path,
     ) -> Result<Result<PutBack, Refusal>, Error> {
-        let Some(session) = conversation.session.clone() else {
-            return Ok(Err(Refusal::Diverged("the history is restored with --to only".to_owned())));
+        let session = match self.free_session(conversation, path) {
+            Ok(session) => session,
+            Err(refusal) => return Ok(Err(refusal)),
         };
-        if let Some(refusal) = refuse(self.owners_of(path).of(&session, path)) {
-            return Ok(Err(refusal));
-        }
         let folder = path.parent().unwrap_or(path);
         let mtime = self.spared(conversation, generation, path);
         durable::private_dir(folder)?;

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
@@ -36,28 +35,6 @@ pub struct Undone {
 }
 
 impl Clinic {
-    /// Takes back the last repair of a session, or the last of all. `None`: there is none. An undo that was killed is
-    /// finished, and nothing more is taken back.
-    ///
-    /// # Errors
-    /// The file system failed; the file is as it was.
-    pub fn undo(
-        &self,
-        session: Option<&str>,
-        dry_run: bool,
-    ) -> Result<Option<Result<Undone, Refusal>>, Error> {
-        let interrupted =
-            if dry_run { self.interrupted_undo(session) } else { self.finish_interrupted(session)? };
-        if let Some(undone) = interrupted {
-            return Ok(Some(Ok(undone)));
-        }
-        let repairs = backup::repairs(&self.vault.backups(), session);
-        let Some((taken, record)) = repairs.into_iter().find(|(_, record)| record.can_be_undone()) else {
-            return Ok(None);
-        };
-        self.undo_found(&taken, record, dry_run)
-    }
-
     /// Takes back one change, by its backup's folder. `None`: there is no such change.
     ///
     /// # Errors
@@ -124,35 +101,6 @@ impl Clinic {
             }
         }
         Ok(finished)
-    }
-
-    /// An undo that was killed and will be finished by the next one.
-    fn interrupted_undo(&self, session: Option<&str>) -> Option<Undone> {
-        let mut known_files = HashSet::new();
-        for (backup, record) in backup::repairs(&self.vault.backups(), session) {
-            if self.usable(&backup, &record).is_err() {
-                continue;
-            }
-            let left = std::fs::metadata(&record.aside).ok().map(|meta| (meta.ino(), meta.len()));
-            // The newest record that names a file beside the transcript is the one about it.
-            let about = left.filter(|(ino, _)| {
-                [record.old.ino, record.new.ino].contains(ino) && known_files.insert(record.aside.clone())
-            });
-            if record.watched.is_some() || (record.state != RepairState::Intent && about.is_none()) {
-                continue;
-            }
-            if let Some(undone) = self.undone_by(&backup, &record) {
-                return Some(undone);
-            }
-            if let (Some((ino, length)), Ok(id)) = (about, SessionId::new(&record.session_id))
-                && record.absent
-                && record.state != RepairState::Intent
-                && ino == record.new.ino
-            {
-                return Some(taken_away(&record, &id, length));
-            }
-        }
-        None
     }
 
     /// What a step takes back, where it is an undo.

@@ -17,15 +17,6 @@ use crate::vault::{Vault, list};
 use crate::{Error, Key, seen};
 
 impl Vault {
-    /// Erases a conversation, its place in the trash and the copies that repairs made of it, and leaves a tombstone:
-    /// no sync mirrors it again. What forks of it share becomes their own.
-    pub fn forget(&self, key: &Key, now: Timestamp) -> Result<(), Error> {
-        let config = self.state(key)?.begin.map(|begin| begin.config.into());
-        self.begin_forgetting(key, config, now)?;
-        self.erase(key, now)?;
-        self.end_forgetting(key)
-    }
-
     /// Writes down that a conversation is to be forgotten, before anything goes: from here on no sync brings it back, and a
     /// run that is killed can be completed. Names the conversations that hold some of the same text.
     pub fn begin_forgetting(&self, key: &Key, config: Option<PathBuf>, now: Timestamp) -> Result<(), Error> {

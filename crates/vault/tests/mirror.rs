@@ -295,7 +295,10 @@ fn what_is_forgotten_is_erased_and_stays_so() {
     let fork = rows(FORK, 5_000, 1);
     world.put(&world.path(FORK), &fork);
     world.sync();
-    world.vault.forget(&world.key(ID), at(5)).unwrap();
+    let key = world.key(ID);
+    world.vault.begin_forgetting(&key, None, at(5)).unwrap();
+    world.vault.erase(&key, at(5)).unwrap();
+    world.vault.end_forgetting(&key).unwrap();
     assert!(!world.folder(ID).exists());
     assert!(events(&world.sync()).is_empty(), "mirrored again");
     assert!(world.vault.conversation(&world.key(ID)).unwrap().is_none());
