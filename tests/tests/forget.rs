@@ -249,7 +249,11 @@ fn what_is_not_rekindles_is_left_alone() {
     for name in ["todo.txt", "mine.json", "mine.jsonl", "notes/deep.log"] {
         write(home.state().join(name), &quoted);
     }
+    home.put(OTHER, &said_in(OTHER, &home, 4, KEPT)).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
     assert!(forget(&home).success());
+    let found = home.rekindle(&["doctor", "--json"]).unwrap().stdout;
+    assert!(!found.contains("vault-empty"), "the other conversation is still in the vault: {found}");
     for name in ["todo.txt", "mine.json", "mine.jsonl", "notes/deep.log"] {
         assert_eq!(fs::read_to_string(home.state().join(name)).unwrap(), quoted, "{name}");
     }

@@ -174,6 +174,11 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
     };
     let written = std::fs::metadata(state.cache().join("vault-files.json")).and_then(|meta| meta.modified());
     facts.synced = written.ok().and_then(|time| Timestamp::try_from(time).ok());
+    // Forgetting throws that cache away; the copies themselves tell, too.
+    if facts.synced.is_none() {
+        let clinic = Clinic::open(state.clone(), configs.to_vec()).ok();
+        facts.synced = clinic.and_then(|clinic| clinic.vault.status().ok()?.newest);
+    }
     match losses(state, configs) {
         Ok((losses, unfinished)) => (facts.losses, facts.unfinished) = (losses, unfinished),
         Err(error) => facts.trouble = Some(error.to_string()),

@@ -18,7 +18,9 @@ use crate::context::{Context, pane_around};
 pub(crate) enum Found {
     Nobody,
     /// Somebody who is not known well enough to be gone to, or nobody can tell.
-    Unclear,
+    Unclear {
+        why: String,
+    },
     Somebody {
         who: LiveOwner,
         taking: Taking,
@@ -51,10 +53,17 @@ impl Found {
         let path = record.and_then(|record| record.transcript_path.as_deref());
         let path = path.unwrap_or(Path::new("/nonexistent"));
         let owner = context.clinic.owners().of(session, path);
+        let unclear = || Found::Unclear {
+            why: match &owner {
+                Owner::Process(holder) => format!("process {} may be in it: {}", holder.pid, holder.evidence),
+                Owner::Unknown { why } => why.clone(),
+                Owner::Nobody => String::new(),
+            },
+        };
         if owner == Owner::Nobody {
             return Found::Nobody;
         }
-        Found::known(context, session, &owner).unwrap_or(Found::Unclear)
+        Found::known(context, session, &owner).unwrap_or_else(unclear)
     }
 
     fn known(context: &Context, session: &SessionId, owner: &Owner) -> Option<Found> {

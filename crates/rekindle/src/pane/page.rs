@@ -21,6 +21,8 @@ pub(super) enum Wish {
     No,
     Shell,
     Gone,
+    /// Nothing was typed for a while, and who is in the conversation was not clear.
+    Look,
 }
 
 /// What a page has to say besides whose conversation it is.
@@ -82,6 +84,7 @@ impl Page<'_> {
             Found::Somebody { who, .. } => {
                 format!("{} is in it: two agents would write one conversation", who.whom())
             }
+            Found::Unclear { why } if self.why.is_empty() => why.clone(),
             _ => self.why.to_owned(),
         }
     }
@@ -265,8 +268,11 @@ mod tests {
             );
             assert!(page.lines().join(" ").contains("it is at work"));
         }
-        let unclear = page(&Found::Unclear);
-        check(&unclear, &["was not resumed: why not", "Enter  try again   s  a shell"]);
+        let unclear = Found::Unclear { why: "process 7 may be in it".to_owned() };
+        let unclear = Page { why: "", ..page(&unclear) };
+        check(&unclear, &["was not resumed: process 7 may be in it", "Enter  try again   s  a shell"]);
+        let told = Page { why: "its directory is gone", ..unclear.clone() };
+        check(&told, &["was not resumed: its directory is gone", "Enter  try again   s  a shell"]);
         assert_eq!((unclear.understand(b"t"), unclear.understand(b"f")), (None, None));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr, tcsetpgrp};
 
@@ -41,8 +42,28 @@ impl Terminal {
 
     /// Waits for keys that mean something; nothing where the terminal is gone.
     pub(super) fn key<T>(&self, understand: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        self.wait(None, understand)
+    }
+
+    /// The same, and `late` where nothing was typed for so many seconds.
+    pub(super) fn key_or<T>(
+        &self,
+        (seconds, late): (u32, T),
+        understand: impl Fn(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        self.wait(Some((seconds, late)), understand)
+    }
+
+    fn wait<T>(&self, mut late: Option<(u32, T)>, understand: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         self.raw();
         let meant = loop {
+            if let Some((seconds, _)) = &late {
+                let (stdin, limit) = (std::io::stdin(), Timespec { tv_sec: i64::from(*seconds), tv_nsec: 0 });
+                // An interruption or an error is told by the read behind it.
+                if poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&limit)) == Ok(0) {
+                    break late.take().map(|(_, late)| late);
+                }
+            }
             let mut keys = [0; 64];
             let read = match std::io::stdin().lock().read(&mut keys) {
                 Ok(0) => break None,

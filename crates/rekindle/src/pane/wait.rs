@@ -50,6 +50,9 @@ const FOCUS_ON: &str = "\x1b[?1004h";
 const FOCUS_OFF: &str = "\x1b[?1004l";
 pub(super) const FOCUS_IN: &[u8] = b"\x1b[I";
 
+/// Many pages may be shown at once, and each look reads the process table.
+const LONGEST_PAUSE: u32 = 32;
+
 /// A pane that waits: for which conversation, and what is known of it.
 struct Waiting<'a> {
     args: &'a Args,
@@ -86,20 +89,27 @@ impl Waiting<'_> {
         let (mut on_focus, mut waits) = (self.args.on_focus, self.args.on_focus || self.args.in_turn);
         // Nobody was in it a moment ago, when a hundred pages that wait may be shown at once.
         let mut found = if waits { Found::Nobody } else { self.look() };
-        let mut asks = false;
+        let (mut asks, mut shown, mut seconds) = (false, None, 1);
         loop {
             let missing = folder.filter(|folder| !folder.is_dir());
             let page = Page { why: &why, news: &news, waits, on_focus, missing, found: &found, asks };
-            self.show(&page)?;
-            let wish = self.wish(&page);
-            (asks, news) = (false, String::new());
+            // Who only looks again shows nothing twice.
+            if shown.replace(page.lines()) != Some(page.lines()) {
+                self.show(&page)?;
+            }
+            let wish = self.wish(&page, seconds);
+            if wish == Wish::Look {
+                seconds = (seconds * 2).min(LONGEST_PAUSE);
+            } else {
+                (asks, news, shown, seconds) = (false, String::new(), None, 1);
+            }
             match wish {
                 Wish::Gone => return Ok(Exit::Done),
                 Wish::Shell => {
                     looked_at_no_more();
                     return super::become_shell(folder);
                 }
-                Wish::No => {}
+                Wish::No | Wish::Look => {}
                 Wish::MakeFolder | Wish::Resume => {
                     if let (Wish::MakeFolder, Some(missing)) = (wish, missing)
                         && let Err(error) = state::durable::users_dir(missing)
@@ -128,7 +138,8 @@ impl Waiting<'_> {
 
     fn look(&self) -> Found {
         let look = |context| Found::look(context, self.record.as_ref(), self.session);
-        self.context.as_ref().map_or(Found::Unclear, look)
+        let unread = || Found::Unclear { why: "what rekindle knows cannot be read".to_owned() };
+        self.context.as_ref().map_or_else(unread, look)
     }
 
     /// Goes to whoever is in the conversation, or has it come here. What is to be told, and whether its user is asked first.
@@ -210,9 +221,15 @@ impl Waiting<'_> {
             .map_err(|error| Failure::new(Exit::Failed, format!("cannot write to the pane: {error}")))
     }
 
-    /// Waits for a key, or for the pane to be looked at.
-    fn wish(&self, page: &Page<'_>) -> Wish {
-        let wish = self.terminal.key(|typed| page.understand(typed)).unwrap_or(Wish::Gone);
+    /// Waits for a key, or for the pane to be looked at. What is not clear now may be in a second: an agent that ends is
+    /// gone before its children are.
+    fn wish(&self, page: &Page<'_>, seconds: u32) -> Wish {
+        let understand = |typed: &[u8]| page.understand(typed);
+        let wish = match page.found {
+            Found::Unclear { .. } => self.terminal.key_or((seconds, Wish::Look), understand),
+            Found::Nobody | Found::Somebody { .. } => self.terminal.key(understand),
+        };
+        let wish = wish.unwrap_or(Wish::Gone);
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(FOCUS_OFF.as_bytes()).and_then(|()| out.flush());
         wish

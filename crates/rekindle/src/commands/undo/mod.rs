@@ -160,7 +160,8 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Ch
     if let Some(operation) = history.named(context, text)? {
         return whole(context, history, &operation.id);
     }
-    let session = match context.target(text)? {
+    let known = context.target(text).map_err(|failure| failure.hint("`rekindle history` lists operations"));
+    let session = match known? {
         Target::File(file) => {
             if text.contains('/') || text.ends_with(".jsonl") {
                 context.clinic.name_file(&file.path);
