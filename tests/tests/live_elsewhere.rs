@@ -110,10 +110,16 @@ fn on_the_same_server_its_user_goes_there_or_has_it_brought() {
     let why = format!("attach -t {living} goes there");
     assert!(done.stdout.contains(&why), "{}", done.stdout);
 
-    // When it has ended there is nobody to go to.
+    // The agent has ended, and another process names the conversation: the page says so, and looks again without a key.
+    let mut other = Command::new("sh");
+    other.args(["-c", "read line", "sh", "--resume", session]).stdin(Stdio::piped());
+    let other = Running::start(&mut other).unwrap();
     lab.signal(&record, rustix::process::Signal::TERM).unwrap();
     assert!(wait_until(PATIENCE, || !runs(agent)));
     press(&lab, &waiting, "t");
+    shows(&lab, &waiting, &format!("process {} may be in it: its arguments name the session", other.pid()));
+    shows(&lab, &waiting, "Enter try again s a shell");
+    drop(other);
     shows(&lab, &waiting, "Enter resume it here s a shell");
 }
 
