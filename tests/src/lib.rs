@@ -26,6 +26,7 @@ pub mod rekindle;
 #[cfg(target_os = "linux")] // ptrace
 pub mod sweep;
 pub mod talk;
+pub mod terminal;
 pub mod tmux;
 #[cfg(target_os = "linux")] // ptrace
 pub mod trace;

@@ -76,10 +76,15 @@ fn older_agents_find_a_conversation_only_in_its_directory() {
 fn continue_goes_by_the_files_time(version: &str) {
     let lab = Lab::new(version).unwrap();
     let project = lab.home.project();
-    let (old, new) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
-    for (id, ask) in [(&old, "ask-10"), (&new, "ask-20")] {
-        assert!(claude(&lab, &project, &["--session-id", id, "-p", ask]).success());
-    }
+    // On a busy machine 2.1.31 may end before its rows are written.
+    let begun = |ask: &str| {
+        let written = |id: &String| {
+            assert!(claude(&lab, &project, &["--session-id", id, "-p", ask]).success());
+            fs::read_to_string(lab.home.transcript(id)).is_ok_and(|rows| rows.contains(ask))
+        };
+        (0..5).map(|_| Uuid::new_v4().to_string()).find(written).unwrap()
+    };
+    let (old, new) = (begun("ask-10"), begun("ask-20"));
     let picked = |probe: &str| {
         assert!(claude(&lab, &project, &["--continue", "-p", probe]).success());
         let sent = lab.api.requests_with(probe).into_iter().find(|request| request.main).unwrap().messages;

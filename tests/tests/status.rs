@@ -121,27 +121,27 @@ fn nobody_yet() {
 fn who_needs_you_comes_first() {
     let home = fleet();
     insta::assert_snapshot!(said(&home, &["status"]), @r#"
-     STATE      NAME  TASK                   PANE      CWD     MODEL     AGE   CTX
-     ◐ waiting  till                         work:1.0  ~/till  opus-4-1  5 m
-     ✕ crashed  mail                                   ~/mail  opus-4-1  2 m
-     ● busy     shop  mend the rounding of…  work:0.0  ~/shop  lab       3 m  42 %
+     STATE      SESSION   NAME  TASK                   PANE      CWD     AGE   CTX
+     ◐ waiting  2b3c4d5e  till                         work:1.0  ~/till  5 m
+     ✕ crashed  3c4d5e6f  mail                                   ~/mail  2 m
+     ● busy     1a2b3c4d  shop  mend the rounding of…  work:0.0  ~/shop  3 m  42 %
 
     3 agents: 1 waiting, 1 crashed, 1 busy; 1 more with --all
     "#);
     insta::assert_snapshot!(said_in(&home, &["status", "--all"], 150), @r#"
-     STATE      NAME  TASK                                                      PANE      CWD     MODEL     VERSION  AGE   CTX
-     ◐ waiting  till                                                            work:1.0  ~/till  opus-4-1           5 m
-     ✕ crashed  mail                                                                      ~/mail  opus-4-1           2 m
-     ● busy     shop  mend the rounding of the cart and write down why it was…  work:0.0  ~/shop  lab       2.1.325  3 m  42 %
-     · ended    done                                                                      ~/done  opus-4-1           2 m
+     STATE      SESSION   NAME  TASK                                                      PANE      CWD     MODEL     VERSION  AGE   CTX
+     ◐ waiting  2b3c4d5e  till                                                            work:1.0  ~/till  opus-4-1           5 m
+     ✕ crashed  3c4d5e6f  mail                                                                      ~/mail  opus-4-1           2 m
+     ● busy     1a2b3c4d  shop  mend the rounding of the cart and write down why it was…  work:0.0  ~/shop  lab       2.1.325  3 m  42 %
+     · ended    4d5e6f70  done                                                                      ~/done  opus-4-1           2 m
 
     4 agents: 1 waiting, 1 crashed, 1 busy, 1 ended
     "#);
     insta::assert_snapshot!(said_in(&home, &["status"], 60), @r#"
-     STATE      NAME  TASK                PANE      CWD     AGE
-     ◐ waiting  till                      work:1.0  ~/till  5 m
-     ✕ crashed  mail                                ~/mail  2 m
-     ● busy     shop  mend the rounding…  work:0.0  ~/shop  3 m
+     STATE      SESSION   NAME  TASK       PANE      AGE
+     ◐ waiting  2b3c4d5e  till             work:1.0  5 m
+     ✕ crashed  3c4d5e6f  mail                       2 m
+     ● busy     1a2b3c4d  shop  mend the…  work:0.0  3 m
 
     3 agents: 1 waiting, 1 crashed, 1 busy; 1 more with --all
     "#);

@@ -5,7 +5,7 @@ use transcript::{Branch, BranchKind, Buffer, Transcript};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, ago, colour, count, one_line, paint, say};
+use crate::output::{Out, ago, colour, count, one_line, paint};
 
 /// Draw the branches of a conversation with their last prompts
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         draw(at + 1, branch, at + 1 == branches.len(), &mut out);
     }
     if branches.iter().any(|branch| branch.kind == BranchKind::Stranded) {
-        say(&format!("Make one live with `rekindle repair {} --branch N`.", file.session.short()));
+        out.hint(&format!("Make one live with `rekindle repair {} --branch N`.", file.session.short()));
     }
     out.finish()
 }

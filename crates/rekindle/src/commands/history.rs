@@ -6,7 +6,7 @@ use state::operations::{Effect, EffectKind, Operation, OperationState};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing};
-use crate::output::{Fit, Out, Table, ago, count};
+use crate::output::{Cell, Column, Fit, Out, Table, ago, count};
 
 /// List what commands changed, newest first, and what can be undone
 #[derive(Debug, clap::Args)]
@@ -35,20 +35,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         out.line("No operations yet.");
         return out.finish();
     }
-    let fits = [Fit::Whole, Fit::Whole, Fit::Whole, Fit::Whole, Fit::Cut(20)];
-    let mut table = Table::new(&["operation", "when", "state", "command", "what it changed"]).fit(&fits);
+    let mut table = Table::new(&[
+        Column::new("operation", Fit::Whole),
+        Column::new("when", Fit::Drop(1)),
+        Column::new("state", Fit::Whole),
+        Column::new("command", Fit::CutThenDrop(14, 2)),
+        Column::new("what it changed", Fit::Wrap(24)),
+    ]);
     for operation in shown {
         let mut what = summary(&history, operation);
         let why = history.not_undoable(operation);
         if let Some(why) = why.filter(|_| operation.state != OperationState::Undone) {
             what = format!("{what} (cannot be undone: {why})");
         }
-        table.row(&[
-            history.short(operation).to_owned(),
-            ago(operation.started_at),
-            operation.state.word().to_owned(),
-            operation.command.clone(),
-            what,
+        table.row([
+            history.short(operation).into(),
+            ago(operation.started_at).into(),
+            operation.state.word().into(),
+            Cell::new(&operation.command),
+            what.into(),
         ]);
     }
     out.line(&table.text());

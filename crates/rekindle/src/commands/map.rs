@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::status::{pause_json, paused_words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Fit, Out, Table, age, count, one_line, say};
+use crate::output::{Cell, Column, Fit, Out, Table, age, count, one_line, say};
 use crate::survey::Survey;
 use crate::watch;
 
@@ -57,18 +57,16 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
     }
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_by_key(|(reference, _)| order(reference));
-    let headings = ["pane", "id", "session", "name", "grade", "live", "seen", "cwd"];
-    let fits = [
-        Fit::CutPath(12),
-        Fit::Drop(1),
-        Fit::Whole,
-        Fit::Cut(10),
-        Fit::Whole,
-        Fit::Whole,
-        Fit::Drop(3),
-        Fit::CutPathThenDrop(12, 2),
-    ];
-    let mut table = Table::new(&headings).fit(&fits).right(6);
+    let mut table = Table::new(&[
+        Column::new("pane", Fit::CutPath(12)),
+        Column::new("id", Fit::Drop(1)),
+        Column::new("session", Fit::Whole),
+        Column::new("name", Fit::CutThenDrop(10, 5)),
+        Column::new("grade", Fit::Drop(4)),
+        Column::new("live", Fit::Whole),
+        Column::right("seen", Fit::Drop(3)),
+        Column::new("cwd", Fit::CutPathThenDrop(12, 2)),
+    ]);
     for (reference, entry) in &entries {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
         let seen = text("last_seen").parse().ok().map(|seen| age(seen, survey.now)).unwrap_or_default();
@@ -76,15 +74,15 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
             Some(true) => "live".to_owned(),
             _ => text("status").replace("ended_cleanly", "ended").replace("active", "unknown"),
         };
-        table.row(&[
-            (*reference).clone(),
-            text("pane_id"),
-            text("short_id"),
-            one_line(&text("name"), 40),
-            text("grade"),
-            live,
-            seen,
-            context.short_path(std::path::Path::new(&text("cwd"))),
+        table.row([
+            Cell::new(*reference),
+            text("pane_id").into(),
+            text("short_id").into(),
+            one_line(&text("name"), 40).into(),
+            text("grade").into(),
+            live.into(),
+            seen.into(),
+            context.short_path(std::path::Path::new(&text("cwd"))).into(),
         ]);
     }
     lines.push(table.text());

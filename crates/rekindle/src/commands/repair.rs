@@ -158,7 +158,7 @@ fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Ou
         }
     }
     if !args.dry_run && outcomes.iter().any(|outcome| outcome.backup.is_some()) {
-        say("Take it back with `rekindle undo`.");
+        out.hint("Take it back with `rekindle undo`.");
     }
 }
 

@@ -9,7 +9,7 @@ use settle::Settled;
 use crate::commands::trigger::Trigger;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, ago, count, say};
+use crate::output::{Cell, Column, Fit, Out, Table, ago, count, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
@@ -126,11 +126,11 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         out.json(report);
         return out.finish();
     }
-    let mut table = Table::new(&["pane", "session", "outcome", "why"]);
+    let mut table = outcomes();
     for pane in report["panes"].as_array().into_iter().flatten() {
         let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
         let session = word("sessionId").chars().take(8).collect();
-        table.row(&[word("pane"), session, word("outcome").replace('_', " "), word("reason")]);
+        table.row([word("pane"), session, word("outcome").replace('_', " "), word("reason")].map(Cell::new));
     }
     out.line(&table.text());
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
@@ -171,14 +171,19 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
         out.json(json!({"dryRun": true, "panes": panes}));
         return out.finish();
     }
-    let mut table = Table::new(&["pane", "session", "what", "why"]);
+    let mut table = Table::new(&[
+        Column::new("pane", Fit::Whole),
+        Column::new("session", Fit::Whole),
+        Column::new("what", Fit::Whole),
+        Column::new("why", Fit::Wrap(24)),
+    ]);
     for pane in planned.concerned() {
         let session = pane.session.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-        table.row(&[
-            pane.reference.clone(),
-            session,
-            word(pane.decision.act).to_owned(),
-            pane.decision.reason.clone(),
+        table.row([
+            Cell::new(&pane.reference),
+            session.into(),
+            word(pane.decision.act).into(),
+            Cell::new(&pane.decision.reason),
         ]);
     }
     out.line(&table.text());
@@ -209,12 +214,9 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
     } else if panes.is_empty() {
         out.line("everything is there");
     } else {
-        let mut table = Table::new(&["pane", "session", "outcome", "why"]);
+        let mut table = outcomes();
         for pane in panes {
-            let session =
-                pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-            let outcome = json!(pane.outcome).as_str().unwrap_or_default().replace('_', " ");
-            table.row(&[pane.pane.clone(), session, outcome, pane.reason.clone()]);
+            table.row(outcome_cells(pane));
         }
         out.line(&table.text());
         if planned.is_empty() {
@@ -226,6 +228,22 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
         }
     }
     out.finish_as(exit(panes, planned.is_empty()))
+}
+
+/// The table of what became of each pane, for `restore` and `recover`.
+pub(super) fn outcomes() -> Table {
+    Table::new(&[
+        Column::new("pane", Fit::Whole),
+        Column::new("session", Fit::Whole),
+        Column::new("outcome", Fit::Whole),
+        Column::new("why", Fit::Wrap(24)),
+    ])
+}
+
+pub(super) fn outcome_cells(pane: &Restored) -> [Cell; 4] {
+    let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
+    let outcome = json!(pane.outcome).as_str().unwrap_or_default().replace('_', " ");
+    [Cell::new(&pane.pane), session.into(), outcome.into(), Cell::new(&pane.reason)]
 }
 
 /// Whoever is refused has not come back: a script that goes on as if everybody had would be wrong.

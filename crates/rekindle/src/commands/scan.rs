@@ -5,7 +5,7 @@ use transcript::{Finding, Status};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Bar, Out, SCHEMA_VERSION, Table, bytes, colour, count, paint, say};
+use crate::output::{Bar, Cell, Colour, Column, Fit, Out, SCHEMA_VERSION, Table, bytes, count, say};
 
 /// Check conversations for damage, without changing anything
 #[derive(Debug, clap::Args)]
@@ -65,15 +65,21 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
     let broken: Vec<&SessionScan> =
         all.sessions.iter().filter(|scan| scan.status != Status::Healthy).collect();
     if !broken.is_empty() {
-        let mut table = Table::new(&["session", "status", "a resume loses", "why", "directory"]);
+        let mut table = Table::new(&[
+            Column::new("session", Fit::Whole),
+            Column::new("status", Fit::Whole),
+            Column::new("a resume loses", Fit::Wrap(14)),
+            Column::new("why", Fit::CutThenDrop(8, 2)),
+            Column::new("directory", Fit::CutPathThenDrop(12, 1)),
+        ]);
         for scan in &broken {
             let folder = scan.path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-            table.row(&[
-                scan.session.short().to_owned(),
-                status_word(scan),
-                losses(scan),
-                classes(&scan.findings),
-                folder.to_string_lossy().into_owned(),
+            table.row([
+                scan.session.short().into(),
+                Cell::painted(status_word(scan), Some(status_colour(scan.status))),
+                losses(scan).into(),
+                classes(&scan.findings).into(),
+                Cell::new(folder.to_string_lossy()),
             ]);
         }
         out.line(&table.text());
@@ -87,13 +93,16 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
 }
 
 fn status_word(scan: &SessionScan) -> String {
-    let code = match scan.status {
-        Status::Healthy => "32",
-        Status::Corrupted | Status::Missing => "33",
-        Status::Unrecoverable | Status::Unreadable => "31",
-    };
     let live = if scan.live { " (live)" } else { "" };
-    format!("{}{live}", paint(scan.status.word(), code, colour()))
+    format!("{}{live}", scan.status.word())
+}
+
+fn status_colour(status: Status) -> Colour {
+    match status {
+        Status::Healthy => Colour::Green,
+        Status::Corrupted | Status::Missing => Colour::Yellow,
+        Status::Unrecoverable | Status::Unreadable => Colour::Red,
+    }
 }
 
 /// What a resume would lose, in a few words.
@@ -150,7 +159,7 @@ pub(crate) fn totals_line(sessions: &[SessionScan]) -> String {
 
 /// Everything about one conversation.
 fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
-    out.line(&format!("{}  {}", scan.session, status_word(scan)));
+    out.line(&format!("{}  {}", scan.session, status_colour(scan.status).paint(&status_word(scan))));
     if !scan.path.as_os_str().is_empty() {
         out.line(&format!("  {}", context.short_path(&scan.path)));
     }
@@ -163,20 +172,26 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
     ));
     if !scan.findings.is_empty() {
         out.line("");
-        let mut table = Table::new(&["class", "rows", "what", "a resume loses", "repair"]);
+        let mut table = Table::new(&[
+            Column::new("class", Fit::Whole),
+            Column::new("rows", Fit::Whole),
+            Column::new("what", Fit::Wrap(16)),
+            Column::new("a resume loses", Fit::Wrap(14)),
+            Column::new("repair", Fit::Wrap(16)),
+        ]);
         for finding in &scan.findings {
-            table.row(&[
-                finding.class.id().to_owned(),
-                rows(finding),
-                finding.class.title().to_owned(),
-                finding.loses.clone(),
-                finding.repair.clone(),
+            table.row([
+                finding.class.id().into(),
+                rows(finding).into(),
+                finding.class.title().into(),
+                Cell::new(&finding.loses),
+                Cell::new(&finding.repair),
             ]);
         }
         out.line(&table.text());
     }
     if matches!(scan.status, Status::Corrupted | Status::Missing) {
-        say(&format!("Mend it with `rekindle repair {}`.", scan.session.short()));
+        out.hint(&format!("Mend it with `rekindle repair {}`.", scan.session.short()));
     }
 }
 

@@ -10,7 +10,7 @@ mod wrap;
 pub(crate) use ask::{Answer, ask};
 pub(crate) use bar::Bar;
 pub(crate) use choose::choose;
-pub(crate) use table::{Fit, Table};
+pub(crate) use table::{Cell, Colour, Column, Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line, printable};
 pub(crate) use wrap::wrap;
 
@@ -46,6 +46,12 @@ impl Out {
     pub(crate) fn line(&mut self, text: &str) {
         self.bytes(text.as_bytes());
         self.bytes(b"\n");
+    }
+
+    /// Says what to do next, after everything that was written. Words go to standard error, which has no buffer.
+    pub(crate) fn hint(&mut self, text: &str) {
+        self.flush();
+        say(text);
     }
 
     /// Shows what was written so far, before words or a question follow it.
@@ -111,13 +117,12 @@ pub(crate) fn colour() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// How wide lines may be: the terminal's width, else what `COLUMNS` says; nothing where something else reads them.
+/// How wide lines may be: the terminal's width, else what `COLUMNS` says; nothing where another program reads them, and for
+/// a terminal that does not know its own width (0 columns).
 pub(crate) fn columns() -> Option<usize> {
-    let table = comfy_table::Table::new();
-    if table.is_tty()
-        && let Some(width) = table.width()
-    {
-        return Some(width.into());
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    if let Some(size) = size.filter(|size| size.ws_col > 0) {
+        return Some(size.ws_col.into());
     }
     let given = std::env::var("COLUMNS").ok()?;
     given.parse().ok().filter(|columns| *columns > 0)

@@ -8,13 +8,13 @@ use agents::SessionId;
 use recovery::{
     BY_ITSELF, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place, new_window, own_place,
 };
-use serde_json::json;
 use settle::Settled;
 
+use super::super::restore::{outcome_cells, outcomes};
 use crate::briefing::{Ask, briefing};
 use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table};
+use crate::output::Out;
 use crate::restoring::{self, Done, Manner};
 
 /// Brings these conversations back. The turn to restore is held.
@@ -134,12 +134,9 @@ fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
     } else if done.panes.is_empty() {
         out.line("nobody crashed");
     } else {
-        let mut table = Table::new(&["pane", "session", "outcome", "why"]);
+        let mut table = outcomes();
         for pane in &done.panes {
-            let session =
-                pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-            let outcome = json!(pane.outcome).as_str().unwrap_or_default().replace('_', " ");
-            table.row(&[pane.pane.clone(), session, outcome, pane.reason.clone()]);
+            table.row(outcome_cells(pane));
         }
         out.line(&table.text());
     }

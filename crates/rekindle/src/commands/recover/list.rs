@@ -15,7 +15,7 @@ use super::super::restore::word;
 use crate::briefing::{Ask, briefing};
 use crate::context::Context;
 use crate::exit::Failure;
-use crate::output::{Fit, Out, Table, age, count, one_line};
+use crate::output::{Cell, Column, Fit, Out, Table, age, count, one_line};
 use crate::restoring;
 
 /// One agent, and what is left of it.
@@ -76,19 +76,17 @@ pub(super) fn find<'a>(
     Ok(sessions.iter().map(found).collect())
 }
 
-const HEADINGS: [&str; 9] = ["", "session", "name", "pane", "reason", "seen", "context", "half done", "what"];
-
-/// Who it is and what becomes of it stays.
-const FITS: [Fit; 9] = [
-    Fit::Whole,
-    Fit::Drop(3),
-    Fit::Cut(10),
-    Fit::CutPath(8),
-    Fit::Whole,
-    Fit::Whole,
-    Fit::Drop(2),
-    Fit::CutThenDrop(16, 1),
-    Fit::Whole,
+/// Who it is, what was half done and what becomes of it stay in the narrowest terminal.
+const COLUMNS: [Column; 9] = [
+    Column::right("", Fit::Whole),
+    Column::new("session", Fit::Whole),
+    Column::new("name", Fit::CutThenDrop(10, 5)),
+    Column::new("pane", Fit::CutPathThenDrop(8, 4)),
+    Column::new("reason", Fit::Drop(3)),
+    Column::right("seen", Fit::Drop(2)),
+    Column::new("context", Fit::Drop(1)),
+    Column::new("what", Fit::Whole),
+    Column::new("half done", Fit::Wrap(20)),
 ];
 
 /// Shows everybody: numbered, so that one can be chosen.
@@ -100,9 +98,9 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
     } else if found.is_empty() {
         out.line("nobody crashed");
     } else {
-        let mut table = Table::new(&HEADINGS).fit(&FITS).right(0).right(5);
+        let mut table = Table::new(&COLUMNS);
         for (at, one) in found.iter().enumerate() {
-            table.row(&one.row(at + 1, now));
+            table.row(one.row(at + 1, now).map(Cell::new));
         }
         out.line(&table.text());
         let words = |one: &Found<'_>| one.refusal().into_iter().chain(one.left_to_you()).chain(one.runs_on());
@@ -134,8 +132,8 @@ impl Found<'_> {
             self.reason().replace('_', " "),
             self.record.map(|record| format!("{} ago", age(record.last_seen, now))).unwrap_or_default(),
             amount(&self.brief),
-            self.brief.half_done.clone().unwrap_or_default(),
             self.step.as_ref().map(|step| word(step.decision.act).to_owned()).unwrap_or_default(),
+            self.brief.half_done.clone().unwrap_or_default(),
         ]
     }
 

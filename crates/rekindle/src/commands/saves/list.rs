@@ -8,7 +8,22 @@ use super::super::save::counts_json;
 use super::listed;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, ago, bytes, count, one_line};
+use crate::output::{Cell, Column, Fit, Out, Table, ago, bytes, count, one_line};
+
+const COLUMNS: [Column; 12] = [
+    Column::new("", Fit::Whole),
+    Column::new("save", Fit::Whole),
+    Column::new("when", Fit::Whole),
+    Column::new("name", Fit::CutThenDrop(8, 7)),
+    Column::new("kind", Fit::Drop(4)),
+    Column::right("servers", Fit::Drop(1)),
+    Column::right("sessions", Fit::Drop(3)),
+    Column::right("windows", Fit::Drop(2)),
+    Column::right("panes", Fit::Drop(6)),
+    Column::right("agents", Fit::Drop(8)),
+    Column::right("size", Fit::Drop(5)),
+    Column::new("", Fit::Wrap(16)),
+];
 
 pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     let listed = listed(context)?;
@@ -25,29 +40,25 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.json(json!({"saves": saves, "current": listed.current, "skipped": skipped}));
         return out.finish();
     }
-    let mut table = Table::new(&[
-        "", "save", "when", "name", "kind", "servers", "sessions", "windows", "panes", "agents", "size", "",
-    ]);
-    for column in 5..=10 {
-        table = table.right(column);
-    }
+    let mut table = Table::new(&COLUMNS);
     for known in &listed.generations {
         let head = &known.head;
         let counts = head.counts;
-        let mut cells = vec![
-            if is_current(known) { "●" } else { "" }.to_owned(),
-            known.id.split('-').next().unwrap_or(&known.id).to_owned(),
-            ago(head.saved_at),
-            one_line(head.name.as_deref().unwrap_or_default(), 30),
-            head.kind.word().to_owned(),
-        ];
-        cells.extend(
-            [counts.servers, counts.sessions, counts.windows, counts.panes, counts.agents]
-                .map(|number| number.to_string()),
-        );
-        cells.push(bytes(known.bytes));
-        cells.push(remark(known, is_current(known)));
-        table.row(&cells);
+        let number = |number: usize| Cell::new(number.to_string());
+        table.row([
+            if is_current(known) { "●" } else { "" }.into(),
+            known.id.split('-').next().unwrap_or(&known.id).into(),
+            ago(head.saved_at).into(),
+            one_line(head.name.as_deref().unwrap_or_default(), 30).into(),
+            head.kind.word().into(),
+            number(counts.servers),
+            number(counts.sessions),
+            number(counts.windows),
+            number(counts.panes),
+            number(counts.agents),
+            bytes(known.bytes).into(),
+            remark(known, is_current(known)).into(),
+        ]);
     }
     if !listed.generations.is_empty() {
         out.line(&table.text());

@@ -10,7 +10,7 @@ use super::{refuse, word};
 use crate::commands::tick::LastTick;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, age, ago};
+use crate::output::{Column, Fit, Out, Table, age, ago};
 
 /// Everything about one file.
 struct Row {
@@ -61,7 +61,13 @@ pub(super) fn run(as_json: bool) -> Result<Exit, Failure> {
 }
 
 fn show(rows: &[Row], out: &mut Out) {
-    let mut table = Table::new(&["unit", "installed", "enabled", "active", "last result"]);
+    let mut table = Table::new(&[
+        Column::new("unit", Fit::Whole),
+        Column::new("installed", Fit::Whole),
+        Column::new("enabled", Fit::Drop(1)),
+        Column::new("active", Fit::Drop(2)),
+        Column::new("last result", Fit::Drop(3)),
+    ]);
     for row in rows {
         let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
         let installed = match (row.installed, row.current) {
@@ -69,12 +75,12 @@ fn show(rows: &[Row], out: &mut Out) {
             (true, true) => "yes",
             (true, false) => "differs",
         };
-        table.row(&[
-            row.file.name.to_owned(),
-            installed.to_owned(),
-            said(&row.unit.enabled),
-            said(&row.unit.active),
-            said(&row.unit.result),
+        table.row([
+            row.file.name.into(),
+            installed.into(),
+            said(&row.unit.enabled).into(),
+            said(&row.unit.active).into(),
+            said(&row.unit.result).into(),
         ]);
     }
     out.line(&table.text());

@@ -1,45 +1,43 @@
 //! The table of agents, and what stands around it.
 
-use comfy_table::Color;
 use jiff::Timestamp;
 use settle::view::{AgentView, State};
 use state::pause::Pause;
 use state::record::Grade;
 
 use crate::context::Context;
-use crate::output::{Fit, Table, age, count, one_line};
+use crate::output::{Cell, Colour, Column, Fit, Table, age, count, one_line};
 use crate::survey::Survey;
 
-const HEADINGS: [&str; 10] =
-    ["state", "name", "task", "pane", "cwd", "model", "version", "age", "ctx", "vault"];
-
-/// What tells whom to go to stays; what is the same for most agents goes first.
-const FITS: [Fit; 10] = [
-    Fit::Whole,
-    Fit::Cut(10),
-    Fit::CutThenDrop(16, 6),
-    Fit::CutPath(8),
-    Fit::CutPathThenDrop(12, 5),
-    Fit::Drop(2),
-    Fit::Drop(1),
-    Fit::Whole,
-    Fit::Drop(4),
-    Fit::Drop(3),
+/// What tells which agent needs its user stays; what is the same for most agents goes first.
+const COLUMNS: [Column; 11] = [
+    Column::new("state", Fit::Whole),
+    Column::new("session", Fit::Whole),
+    Column::new("name", Fit::Cut(10)),
+    Column::new("task", Fit::CutThenDrop(16, 6)),
+    Column::new("pane", Fit::CutPath(8)),
+    Column::new("cwd", Fit::CutPathThenDrop(12, 5)),
+    Column::new("model", Fit::Drop(2)),
+    Column::new("version", Fit::Drop(1)),
+    Column::right("age", Fit::Drop(7)),
+    Column::right("ctx", Fit::Drop(4)),
+    Column::right("vault", Fit::Drop(3)),
 ];
 
 /// A name or task is a label: what is longer is read with `explain`.
 const LONGEST_LABEL: usize = 60;
 
 pub(super) fn table(context: &Context, survey: &Survey, shown: &[&AgentView]) -> String {
-    let mut table = Table::new(&HEADINGS).fit(&FITS).right(7).right(8).right(9);
+    let mut table = Table::new(&COLUMNS);
     for agent in shown {
-        let plain = |text: String| (text, None);
+        let plain = |text: String| Cell::new(text);
         let text = |fact: &Option<settle::view::Fact<String>>| {
             fact.as_ref().map(|fact| one_line(&fact.value, LONGEST_LABEL)).unwrap_or_default()
         };
         let when = |at: Option<Timestamp>| at.map(|at| age(at, survey.now)).unwrap_or_default();
-        table.coloured(vec![
-            (state(agent), colour(agent)),
+        table.row([
+            Cell::painted(state(agent), colour(agent)),
+            plain(agent.session.as_ref().map(|fact| fact.value.short().to_owned()).unwrap_or_default()),
             plain(name(agent)),
             plain(text(&agent.task)),
             plain(agent.pane.as_ref().map(|fact| fact.value.reference.clone()).unwrap_or_default()),
@@ -60,13 +58,13 @@ fn state(agent: &AgentView) -> String {
     format!("{} {word}", state.glyph())
 }
 
-fn colour(agent: &AgentView) -> Option<Color> {
+fn colour(agent: &AgentView) -> Option<Colour> {
     match agent.state.value {
-        State::Waiting => Some(Color::Yellow),
-        State::Crashed => Some(Color::Red),
-        _ if agent.stalled => Some(Color::Red),
-        State::Busy => Some(Color::Green),
-        State::Ended | State::Unknown => Some(Color::DarkGrey),
+        State::Waiting => Some(Colour::Yellow),
+        State::Crashed => Some(Colour::Red),
+        _ if agent.stalled => Some(Colour::Red),
+        State::Busy => Some(Colour::Green),
+        State::Ended | State::Unknown => Some(Colour::Grey),
         State::Idle | State::Shell => None,
     }
 }

@@ -9,17 +9,22 @@ use crate::commands::history::{kind_word, operation_json};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::History;
-use crate::output::{Out, Table, ago, bytes, count, one_line, say};
+use crate::output::{Cell, Column, Fit, Out, Table, ago, bytes, count, one_line, say};
 
 /// The idle agents that an undo would close, for the question.
 pub(super) fn agents(panes: &Panes) {
-    let mut table = Table::new(&["pane", "session", "name", "task"]);
+    let mut table = Table::new(&[
+        Column::new("pane", Fit::Whole),
+        Column::new("session", Fit::Whole),
+        Column::new("name", Fit::Cut(10)),
+        Column::new("task", Fit::CutThenDrop(16, 1)),
+    ]);
     let steps = panes.restores.iter().flat_map(|(_, _, steps)| steps);
     for step in steps.filter(|step| step.ends_agent()) {
         let record = step.session.as_ref().and_then(|session| panes.desk.settled.records.get(session));
         let name = record.and_then(|record| record.name.clone()).unwrap_or_default();
         let task = record.and_then(|record| record.task.clone()).unwrap_or_default();
-        table.row(&[step.pane.clone(), short(step), one_line(&name, 30), one_line(&task, 50)]);
+        table.row([step.pane.clone(), short(step), one_line(&name, 30), one_line(&task, 50)].map(Cell::new));
     }
     say("This closes idle agents:");
     say(&table.text());
@@ -72,11 +77,10 @@ pub(super) fn tell(
         let all = count(reports.len() as u64, "change", "changes");
         out.line(&format!("\n{done} of {all} of {id} ({command}) {word}"));
     }
-    out.flush();
     if stopped > 0 && !args.dry_run {
-        say("Try the rest again with `rekindle undo`.");
+        out.hint("Try the rest again with `rekindle undo`.");
     } else if !args.dry_run {
-        say("Do it again with `rekindle redo`.");
+        out.hint("Do it again with `rekindle redo`.");
     }
     out.finish_as(exit)
 }
@@ -103,10 +107,15 @@ fn transcript(report: &Reported, dry_run: bool) -> String {
 
 fn panes(report: &Reported, dry_run: bool, out: &mut Out) {
     if !report.panes.is_empty() {
-        let mut table = Table::new(&["pane", "session", "what", "why"]);
+        let mut table = Table::new(&[
+            Column::new("pane", Fit::Whole),
+            Column::new("session", Fit::Whole),
+            Column::new("what", Fit::Whole),
+            Column::new("why", Fit::Wrap(24)),
+        ]);
         for step in &report.panes {
             let (what, why) = words(step);
-            table.row(&[step.pane.clone(), short(step), what.to_owned(), why]);
+            table.row([step.pane.clone(), short(step), what.to_owned(), why].map(Cell::new));
         }
         out.line(&table.text());
         out.line("");

@@ -6,7 +6,7 @@ use vault::Conversation;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, age, bytes, count, say};
+use crate::output::{Column, Fit, Out, Table, age, bytes, count, say};
 
 pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     let all = context.clinic.vault.list()?;
@@ -22,21 +22,26 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         say(&format!("rekindle: {key}: {what}; nothing of it is used"));
     }
     let now = Timestamp::now();
-    let mut table = Table::new(&["session", "versions", "rows", "size", "age", "state", "directory"])
-        .right(1)
-        .right(2)
-        .right(3);
+    let mut table = Table::new(&[
+        Column::new("session", Fit::Whole),
+        Column::right("versions", Fit::Drop(1)),
+        Column::right("rows", Fit::Drop(2)),
+        Column::right("size", Fit::Drop(3)),
+        Column::right("age", Fit::Whole),
+        Column::new("state", Fit::Whole),
+        Column::new("directory", Fit::CutPathThenDrop(12, 4)),
+    ]);
     for conversation in &all {
         let Some(file) = conversation.transcript() else { continue };
         let Some(newest) = file.generations.last() else { continue };
-        table.row(&[
-            conversation.session.as_ref().map_or("history", |session| session.short()).to_owned(),
-            file.generations.len().to_string(),
-            newest.rows.to_string(),
-            bytes(newest.bytes),
-            age(newest.until, now),
-            if file.gone.is_some() { "deleted" } else { "there" }.to_owned(),
-            conversation.slug().unwrap_or_default().to_owned(),
+        table.row([
+            conversation.session.as_ref().map_or("history", |session| session.short()).into(),
+            file.generations.len().to_string().into(),
+            newest.rows.to_string().into(),
+            bytes(newest.bytes).into(),
+            age(newest.until, now).into(),
+            if file.gone.is_some() { "deleted" } else { "there" }.into(),
+            conversation.slug().unwrap_or_default().into(),
         ]);
     }
     if !all.is_empty() {
