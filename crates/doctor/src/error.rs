@@ -67,6 +67,8 @@ pub enum Refusal {
     },
     /// The repaired file did not pass its own scan; the file is as it was.
     NotProven(String),
+    /// Some version of the agent would reach less than before, or what was rewound; the file is as it was.
+    Harmful(Box<transcript::Harm>),
     /// The conversation went another way since.
     Diverged(String),
     /// A record names what is not rekindle's to change, or a backup is not what was kept.
@@ -99,6 +101,12 @@ impl std::fmt::Display for Refusal {
             Refusal::Foreign { uid } => write!(f, "it belongs to user {uid}; run this as that user"),
             Refusal::NotProven(why) => {
                 write!(f, "the result was not whole ({why}), so the file stays as it is")
+            }
+            Refusal::Harmful(harm) => {
+                write!(
+                    f,
+                    "the repair would make it worse: {harm}. The file stays as it is; add `--as-copy` to repair a copy"
+                )
             }
             Refusal::Diverged(why) | Refusal::NotOurs(why) => f.write_str(why),
             Refusal::Doubtful(why) => {

@@ -235,7 +235,12 @@ impl Clinic {
             let again = again.map_err(Error::read(made.path()))?;
             let (scan, plan) = again.examine().map_err(Error::read(made.path()))?;
             if plan.is_empty() {
-                break Ok((scan, again.prompts()));
+                // Which branch lives is the user's to say: then reaching something else is what was asked for.
+                let harm = match options.branch {
+                    Some(_) => None,
+                    None => again.harm_since(&opened).map_err(Error::read(path))?,
+                };
+                break harm.map_or(Ok(scan), |harm| Err(Refusal::Harmful(Box::new(harm))));
             }
             if plans.len() == MOST_ROUNDS {
                 let left: Vec<&str> = plan.findings.iter().map(|finding| finding.class.id()).collect();
@@ -244,11 +249,13 @@ impl Clinic {
             files.push(write(&plan, again.file(), scan.file_size)?);
             plans.push(plan);
         };
-        let after = match after.and_then(|(scan, prompts)| prove(&before, scan, prompts)) {
+        let after = match after.and_then(prove) {
             Ok(scan) => scan,
             Err(refusal) => {
                 let mut refused = RepairOutcome::refused(file, &refusal);
-                refused.status = RepairStatus::Failed;
+                if !matches!(refusal, Refusal::Harmful(_)) {
+                    refused.status = RepairStatus::Failed;
+                }
                 refused.findings = before.findings;
                 return Ok(Mended::Over(Box::new(refused)));
             }
@@ -358,14 +365,10 @@ fn not_proven(why: &str) -> Refusal {
     Refusal::NotProven(why.to_owned())
 }
 
-/// Rule 6 of repairs: the result is healthy and reaches no less than any agent reached before.
-fn prove(before: &Scan, after: Scan, prompts: u64) -> Result<Scan, Refusal> {
+/// Rule 6 of repairs: the result is healthy. That no agent reaches less than before is for [`transcript::Harm`] to say.
+fn prove(after: Scan) -> Result<Scan, Refusal> {
     if after.status != Status::Healthy {
         return Err(not_proven(after.status.word()));
-    }
-    let reached = before.loss.prompts.saturating_sub(before.loss.older.min(before.loss.newer));
-    if prompts < reached {
-        return Err(not_proven(&format!("{prompts} prompts where {reached} were")));
     }
     if after.orphan_count > 0 {
         return Err(not_proven("rows without a parent"));

@@ -1,0 +1,194 @@
+//! Whether a repair made anything worse: what each version of the agent reached before it and reaches after it.
+//!
+//! A repair never makes a version reach less than it reached before, prompts or replies, and never brings back what the
+//! user had rewound. The comparison is with the file as it was, not with what the repair thinks of it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+
+use crate::flags::Flags;
+use crate::index::{Index, NONE, RowNo};
+use crate::json::{Node, Outline};
+use crate::models::{Version, reached};
+use crate::rewound::rewound;
+use crate::scan::{AsSource, Transcript};
+use crate::tree::{RowSet, Tree};
+
+/// What the agent writes by itself where the last row is the user's.
+const SYNTHETIC: &str = "No response requested.";
+
+/// How a repair would make a file worse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Harm {
+    /// The version of the agent that notices.
+    pub version: Version,
+    /// Whether it would reach something no more, or again.
+    pub kind: HarmKind,
+    /// The row, counted from 1 in the file before the repair.
+    pub row: u64,
+    /// The beginning of what the row says.
+    pub said: String,
+}
+
+/// Which promise would be broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HarmKind {
+    /// A prompt or a reply is lost.
+    Loses,
+    /// A turn that the user gave up comes back.
+    BringsBack,
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = self.version.number();
+        match self.kind {
+            HarmKind::Loses => write!(f, "Claude Code {version} would no longer reach")?,
+            HarmKind::BringsBack => write!(f, "Claude Code {version} would get back what was rewound,")?,
+        }
+        write!(f, " row {} ({:?})", self.row, self.said)
+    }
+}
+
+impl<S: AsSource> Transcript<S> {
+    /// What got worse since `before`, of which this file is the repair; nothing where all is well.
+    ///
+    /// # Errors
+    /// Rows cannot be read again.
+    pub fn harm_since<T: AsSource>(&self, before: &Transcript<T>) -> io::Result<Option<Harm>> {
+        for version in Version::ALL {
+            let guard = Guard {
+                was: reached(&before.index, before.source.as_source(), version)?,
+                is: reached(&self.index, self.source.as_source(), version)?,
+                before,
+                after: self,
+                version,
+            };
+            if let Some(harm) = guard.harm()? {
+                return Ok(Some(harm));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<S: AsSource> Transcript<S> {
+    /// The texts that a version of the agent sends after a resume.
+    ///
+    /// # Errors
+    /// Rows cannot be read again.
+    pub fn texts_reached(&self, version: Version) -> io::Result<HashSet<String>> {
+        let rows = reached(&self.index, self.source.as_source(), version)?;
+        texts(self, |no| rows.contains(no))
+    }
+}
+
+/// The comparison for one version.
+struct Guard<'a, S, T> {
+    before: &'a Transcript<T>,
+    after: &'a Transcript<S>,
+    version: Version,
+    /// Rows reached before, by their numbers before.
+    was: RowSet,
+    /// Rows reached after, by their numbers after.
+    is: RowSet,
+}
+
+impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
+    fn harm(&self) -> io::Result<Option<Harm>> {
+        let index = &self.before.index;
+        let numbers = || 0..RowNo::try_from(index.rows.len()).unwrap_or(NONE);
+        let mut now = RowSet::with_capacity(index.rows.len()); // reached after, by numbers before
+        for no in numbers().filter(|no| self.is_reached_after(*no)) {
+            now.insert(no);
+        }
+        let changed = |no: &RowNo| self.was.contains(*no) != now.contains(*no) || self.is_ambiguous(*no);
+        let changed: Vec<RowNo> = numbers().filter(|no| speaks(index, *no)).filter(changed).collect();
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let tree = Tree::new(index);
+        let rewound = rewound(&tree, &|no| no, &now);
+        let texts_after = texts(self.after, |no| self.is.contains(no))?;
+        let texts_before = texts(self.before, |no| self.was.contains(no))?;
+        let compactions: Vec<RowNo> = numbers()
+            .filter(|no| now.contains(*no))
+            .filter(|no| {
+                index.rows[*no as usize].flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
+            })
+            .collect();
+        for no in changed {
+            let said = said(self.before, no)?;
+            let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
+            if lost && !rewound.contains(no) && !is_compacted(index, no, &compactions) {
+                return Ok(Some(self.found(HarmKind::Loses, no, &said)));
+            }
+            let back = !self.was.contains(no) && now.contains(no) && rewound.contains(no);
+            if back && said.iter().any(|text| !texts_before.contains(text)) {
+                return Ok(Some(self.found(HarmKind::BringsBack, no, &said)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn found(&self, kind: HarmKind, no: RowNo, said: &[String]) -> Harm {
+        let text: String = said.first().map(|text| text.chars().take(40).collect()).unwrap_or_default();
+        Harm { version: self.version, kind, row: u64::from(no) + 1, said: text }
+    }
+
+    fn is_reached_after(&self, no: RowNo) -> bool {
+        let uuid = self.before.index.rows[no as usize].uuid;
+        uuid != 0 && self.after.index.find(uuid).is_some_and(|now| self.is.contains(now))
+    }
+
+    /// Whether several rows had the id: then it does not tell which one is meant.
+    fn is_ambiguous(&self, no: RowNo) -> bool {
+        self.before.index.rows[no as usize].is(Flags::REPEATED)
+    }
+}
+
+/// Whether a row may be a prompt, a reply or a compaction's summary: what the guard watches over.
+fn speaks(index: &Index, no: RowNo) -> bool {
+    let row = &index.rows[no as usize];
+    row.kind().is_turn()
+        && row.is(Flags::SAYS)
+        && !row.flags.intersects(Flags::SIDECHAIN | Flags::META | Flags::API_ERROR)
+}
+
+/// Whether a compaction that is reached summed this row up.
+fn is_compacted(index: &Index, no: RowNo, compactions: &[RowNo]) -> bool {
+    let row = &index.rows[no as usize];
+    compactions.iter().any(|compaction| {
+        let it = &index.rows[*compaction as usize];
+        no < *compaction || no > *compaction && row.time != i64::MIN && row.time < it.time
+    })
+}
+
+/// What the rows of a set say, text by text.
+fn texts<S: AsSource>(of: &Transcript<S>, wanted: impl Fn(RowNo) -> bool) -> io::Result<HashSet<String>> {
+    let mut texts = HashSet::new();
+    for no in 0..RowNo::try_from(of.index.rows.len()).unwrap_or(NONE) {
+        if wanted(no) && of.index.rows[no as usize].kind().is_turn() {
+            texts.extend(said(of, no)?);
+        }
+    }
+    Ok(texts)
+}
+
+/// The texts of one row, as a repair may leave them: what the API refuses in a text is replaced.
+fn said<S: AsSource>(of: &Transcript<S>, no: RowNo) -> io::Result<Vec<String>> {
+    let row = &of.index.rows[no as usize];
+    let bytes = of.source.as_source().bytes(row.offset, row.len as usize)?;
+    let outline = Outline::parse(&bytes);
+    let Some(content) = outline.as_ref().and_then(|row| row.get("message")?.get("content")) else {
+        return Ok(Vec::new());
+    };
+    let texts: Vec<Option<String>> = match &content.node {
+        Node::String(_) => vec![content.text(&bytes)],
+        Node::Array(items) => items.iter().map(|item| item.get("text")?.text(&bytes)).collect(),
+        _ => Vec::new(),
+    };
+    let plain = texts.into_iter().flatten().map(|text| text.replace('\0', "\u{fffd}"));
+    Ok(plain.filter(|text| !text.trim().is_empty() && text != SYNTHETIC).collect())
+}

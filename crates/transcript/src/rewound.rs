@@ -1,0 +1,201 @@
+//! What the user gave up, by the links of a file as it is: of two branches that begin with a prompt the later counts.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::facts::Kind;
+use crate::flags::Flags;
+use crate::index::{NONE, RowNo};
+use crate::order::parents_first;
+use crate::tree::{RowSet, Tree};
+
+/// The row that a branch leaves: a row of the file, or an id that was lost from it.
+#[derive(PartialEq, Eq, Hash, Clone, Copy)]
+enum Fork {
+    Row(RowNo),
+    Lost(u128),
+}
+
+/// Rows of branches that a later prompt left and on whose way one of the `live` rows stands. `place` is where each row
+/// stands in the order in which the rows were written.
+pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &RowSet) -> RowSet {
+    let rows = tree.parent.len();
+    let twins = Twins::of(tree, place);
+    let parent: Vec<RowNo> = tree.numbers().map(|no| twins.parent(tree, no, place)).collect();
+    let order = parents_first(rows, |no| Some(parent[no]).filter(|no| *no != NONE).map(|no| no as usize));
+    let stands = |no: RowNo| tree.is_own(no) && !is_copy(tree, no);
+    // Whether a row leads to a prompt before anybody else speaks, and whether it leads to a live row.
+    let (mut asks, mut lives) = (vec![false; rows], vec![false; rows]);
+    for no in order.iter().rev().copied() {
+        let at = RowNo::try_from(no).unwrap_or(NONE);
+        if !stands(at) {
+            continue;
+        }
+        lives[no] |= live.contains(at);
+        asks[no] |= tree.is_prompt(at);
+        if let Some(up) = tree.index.row_at(parent[no]) {
+            lives[parent[no] as usize] |= lives[no];
+            // Hooks may write before the prompt does. A stop hook belongs to the turn before.
+            asks[parent[no] as usize] |= asks[no] && !up.kind().is_turn() && !up.is(Flags::STOP_HOOK);
+        }
+    }
+    let lost = lost_forks(tree, place);
+    let mut rewound = passed_over(tree, place, &parent, |no| asks[no] && lives[no]);
+    let mut written: Vec<RowNo> = tree.numbers().filter(|no| stands(*no)).collect();
+    written.sort_unstable_by_key(|no| std::cmp::Reverse(place(*no)));
+    let mut left_later: HashSet<Fork> = HashSet::new();
+    for no in written {
+        let fork = match parent[no as usize] {
+            NONE => lost.get(&no).map(|id| Fork::Lost(*id)),
+            up => Some(Fork::Row(up)),
+        };
+        let Some(fork) = fork else { continue };
+        let part = matches!(fork, Fork::Row(up) if same_reply(tree, up, no));
+        if left_later.contains(&fork) && !part {
+            rewound.insert(no);
+        }
+        if asks[no as usize] && lives[no as usize] {
+            left_later.insert(fork);
+        }
+    }
+    for no in order {
+        if parent[no] != NONE && rewound.contains(parent[no]) {
+            rewound.insert(RowNo::try_from(no).unwrap_or(NONE));
+        }
+    }
+    rewound
+}
+
+/// Rows that were written between a live prompt and the row that it follows: the user went back over them, also where
+/// their own links are broken.
+fn passed_over(
+    tree: &Tree<'_>,
+    place: &dyn Fn(RowNo) -> RowNo,
+    parent: &[RowNo],
+    is_live_prompt: impl Fn(usize) -> bool,
+) -> RowSet {
+    let rows = tree.parent.len();
+    // For every place up to which a live prompt goes back: the earliest row that one behind it follows.
+    let mut back = vec![NONE; rows];
+    let mut from = vec![NONE; rows];
+    for no in tree.numbers() {
+        let up = parent[no as usize];
+        back[place(no) as usize] = no;
+        if up != NONE && is_live_prompt(no as usize) && place(up) < place(no) {
+            from[place(no) as usize] = up;
+        }
+    }
+    let mut passed = RowSet::with_capacity(rows);
+    let mut earliest = NONE;
+    for at in (0..rows).rev() {
+        let no = back[at];
+        let up = earliest;
+        if up != NONE && place(up) < RowNo::try_from(at).unwrap_or(NONE) && !same_reply(tree, up, no) {
+            passed.insert(no);
+        }
+        if up != NONE && place(up) as usize == at {
+            earliest = NONE;
+        }
+        let next = from[at];
+        if next != NONE && (earliest == NONE || place(next) < place(earliest)) {
+            earliest = next;
+        }
+    }
+    passed
+}
+
+fn same_reply(tree: &Tree<'_>, a: RowNo, b: RowNo) -> bool {
+    let (a, b) = (tree.row(a), tree.row(b));
+    a.kind() == Kind::Assistant && b.kind() == Kind::Assistant && a.reply() != 0 && a.reply() == b.reply()
+}
+
+/// Rows whose parent's id was lost from the file, by that id, where something tells that a row was lost.
+fn lost_forks(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> HashMap<RowNo, u128> {
+    let mut by_id: HashMap<u128, Vec<RowNo>> = HashMap::new();
+    for (no, id) in tree.index.dangling.iter().filter(|(no, _)| tree.is_own(*no)) {
+        by_id.entry(*id).or_default().push(*no);
+    }
+    by_id.retain(|_, rows| rows.len() > 1);
+    let mut lost = HashMap::new();
+    for (id, rows) in by_id {
+        let first = rows.iter().copied().min_by_key(|no| place(*no)).unwrap_or(NONE);
+        let before = (0..first).rev().find(|no| tree.is_main(*no));
+        if before.is_some_and(|before| tree.row_was_lost(before, first)) {
+            lost.extend(rows.into_iter().map(|no| (no, id)));
+        }
+    }
+    lost
+}
+
+/// Ids that several rows have. A child means the twin that was written last before it.
+struct Twins(HashMap<RowNo, Vec<RowNo>>);
+
+impl Twins {
+    fn of(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> Twins {
+        let mut twins: HashMap<RowNo, Vec<RowNo>> = HashMap::new();
+        for no in tree.numbers().filter(|no| tree.row(*no).is(Flags::REPEATED)) {
+            if let Some(first) = tree.index.find(tree.row(no).uuid).filter(|_| !is_copy(tree, no)) {
+                twins.entry(first).or_insert_with(|| vec![first]).push(no);
+            }
+        }
+        twins.values_mut().for_each(|rows| rows.sort_unstable_by_key(|no| place(*no)));
+        Twins(twins)
+    }
+
+    fn parent(&self, tree: &Tree<'_>, no: RowNo, place: &dyn Fn(RowNo) -> RowNo) -> RowNo {
+        let parent = tree.parent[no as usize];
+        match self.0.get(&parent) {
+            Some(twins) => {
+                let before = twins.partition_point(|twin| place(*twin) < place(no));
+                twins.get(before.saturating_sub(1)).copied().unwrap_or(parent)
+            }
+            None => parent,
+        }
+    }
+}
+
+/// Whether a row is the same one again; two rows that share an id by accident have times of their own.
+fn is_copy(tree: &Tree<'_>, no: RowNo) -> bool {
+    let row = tree.row(no);
+    row.is(Flags::REPEATED) && tree.index.find(row.uuid).is_some_and(|first| tree.row(first).time == row.time)
+}
+
+impl Tree<'_> {
+    /// A row of the main conversation, whether or not another one has its id.
+    pub(crate) fn is_own(&self, no: RowNo) -> bool {
+        let row = self.row(no);
+        row.in_tree() && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
+    }
+
+    /// Whether a row was lost between `before` and `first`, the first row of the file that names it as its parent. Then
+    /// all rows that name it leave the same place. Else the name is only wrong, and two wrong names may be equal.
+    pub(crate) fn row_was_lost(&self, before: RowNo, first: RowNo) -> bool {
+        let row = self.row(before);
+        let Some(turn) = self.climb(before) else { return true };
+        // The user cannot have spoken before the reply was there.
+        if self.row(turn).kind() != Kind::Assistant || self.is_open_call(turn) {
+            return true;
+        }
+        // A line without any row in it: a row was torn, or its bytes are NUL.
+        let (start, end) = (row.offset, self.row(first).offset);
+        let line = self.index.broken.partition_point(|line| line.offset < start);
+        let lines = self.index.broken[line..].iter().take_while(|line| line.offset < end);
+        let is_row = |piece: &crate::salvage::Piece| matches!(piece, crate::salvage::Piece::Row(_));
+        if lines.into_iter().any(|line| !line.pieces.iter().any(is_row)) {
+            return true;
+        }
+        // Where a hook's summary stands between every reply and the next prompt, it is what is missing here.
+        row.kind().is_turn() && self.prompts_follow_system_rows()
+    }
+
+    /// Whether most prompts of the file follow a system row.
+    fn prompts_follow_system_rows(&self) -> bool {
+        let parent = |no: RowNo| self.index.row_at(self.index.rows[no as usize].parent);
+        let prompts = self.numbers().filter(|no| self.is_own(*no) && self.is_prompt(*no));
+        let (mut all, mut behind) = (0u32, 0u32);
+        for parent in prompts.filter_map(parent) {
+            all += 1;
+            behind += u32::from(parent.kind() == Kind::System && !parent.is(Flags::COMPACT_BOUNDARY));
+        }
+        behind * 2 > all
+    }
+}
