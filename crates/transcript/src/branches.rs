@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::beside::{Behind, Side, Sides};
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo};
@@ -76,21 +77,61 @@ impl<S: AsSource> Transcript<S> {
         let tree = Tree::new(&self.index);
         let Some(end) = tree.live_end(|no| tree.row(no).time) else { return Ok(Vec::new()) };
         let walk = tree.walk(end);
-        let request = tree.request(&walk);
         let mut branches = vec![self.live(&tree, &walk)?];
-        for tip in tips(&tree, &request) {
-            let own: Vec<RowNo> =
-                tree.walk(tip).into_iter().take_while(|no| !request.contains(*no)).collect();
-            let says = |no: &&RowNo| tree.row(**no).kind().is_turn() && tree.row(**no).is(Flags::SAYS);
-            if own.iter().filter(says).any(|no| !tree.is_open_call(*no)) {
-                branches.push(self.branch(&tree, &walk, tip, &own)?);
-            }
-        }
+        let behind = Behind::new(&tree, &walk);
+        self.sides(&tree, &tree.request(&walk), &behind, |tip, side, kind| {
+            branches.push(Branch {
+                kind,
+                turns: u64::from(side.prompts),
+                leaves_after: Some(u64::from(behind.all().prompts - behind.of(side.fork).prompts)),
+                last_ms: Some(tree.row(tip).time).filter(|time| *time != i64::MIN),
+                last_prompt: side.last_prompt.map(|no| self.said(no)).transpose()?.unwrap_or_default(),
+                tip,
+            });
+            Ok(())
+        })?;
         Ok(branches)
     }
 
-    /// Counts the forks; `walk` is the live one.
-    pub(crate) fn forks(&self, walk: &[RowNo]) -> io::Result<Forks> {
+    /// Visits every branch but the live one, by its end in file order.
+    fn sides(
+        &self,
+        tree: &Tree<'_>,
+        request: &RowSet,
+        behind: &Behind,
+        mut visit: impl FnMut(RowNo, Side, BranchKind) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let tips = tips(tree, request);
+        if tips.is_empty() {
+            return Ok(());
+        }
+        let mut sides = Sides::new(tree, request);
+        // Branches that share their first prompt stand together, so that it is read once.
+        let mut compared: Option<((RowNo, RowNo), bool)> = None;
+        for tip in tips {
+            // What a compaction put behind itself is no branch: the boundary has no parent.
+            let Some(side) = sides.of(tip).filter(|side| side.says) else { continue };
+            let live = behind.of(side.fork);
+            let kind = if live.earliest.is_some_and(|earliest| side.latest > earliest) {
+                BranchKind::Stranded
+            } else if let (Some(own), Some(other)) = (side.first_prompt, live.first_prompt) {
+                let known = compared.filter(|(prompts, _)| *prompts == (own, other));
+                let same = match known {
+                    Some((_, same)) => same,
+                    None => self.said(own)? == self.said(other)?,
+                };
+                compared = Some(((own, other), same));
+                if same { BranchKind::Retry } else { BranchKind::Rewind }
+            } else {
+                BranchKind::Rewind
+            };
+            visit(tip, side, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the forks; `tree` is as the file has it, `walk` is the live one.
+    pub(crate) fn forks(&self, tree: &Tree<'_>, walk: &[RowNo]) -> io::Result<Forks> {
         let rows = &self.index.rows;
         let main = rows
             .iter()
@@ -100,7 +141,6 @@ impl<S: AsSource> Transcript<S> {
         if main == walk.len() {
             return Ok(forks); // a straight line, as nearly all are
         }
-        let tree = Tree::new(&self.index);
         let request = tree.request(walk);
         let mut on_walk = RowSet::with_capacity(rows.len());
         for no in walk {
@@ -115,14 +155,18 @@ impl<S: AsSource> Transcript<S> {
                 forks.metadata += 1;
             }
         }
-        for branch in self.branches()? {
-            match branch.kind {
+        let Some(end) = tree.live_end(|no| tree.row(no).time) else { return Ok(forks) };
+        let own = tree.walk(end);
+        let request = if own == walk { request } else { tree.request(&own) };
+        self.sides(tree, &request, &Behind::new(tree, &own), |_, _, kind| {
+            match kind {
                 BranchKind::Live => {}
                 BranchKind::Rewind => forks.rewind += 1,
                 BranchKind::Retry => forks.retry += 1,
                 BranchKind::Stranded => forks.stranded += 1,
             }
-        }
+            Ok(())
+        })?;
         Ok(forks)
     }
 
@@ -169,36 +213,6 @@ impl<S: AsSource> Transcript<S> {
         })
     }
 
-    fn branch(&self, tree: &Tree<'_>, walk: &[RowNo], tip: RowNo, own: &[RowNo]) -> io::Result<Branch> {
-        let fork = own.last().map_or(NONE, |no| tree.parent[*no as usize]);
-        let at = walk.iter().position(|no| *no == fork).unwrap_or(walk.len());
-        let turns = |rows: &[RowNo]| rows.iter().filter(|no| is_prompt(tree, **no)).count() as u64;
-        let live_after: Vec<RowNo> = walk[..at].to_vec();
-        let first_live = live_after.iter().copied().min();
-        let interleaved = first_live.is_some_and(|first| own.iter().any(|no| *no > first));
-        let kind = if interleaved {
-            BranchKind::Stranded
-        } else if self.same_prompt(tree, own, &live_after)? {
-            BranchKind::Retry
-        } else {
-            BranchKind::Rewind
-        };
-        Ok(Branch {
-            kind,
-            turns: turns(own),
-            leaves_after: Some(turns(&walk[at.min(walk.len())..])),
-            last_ms: Some(tree.row(tip).time).filter(|time| *time != i64::MIN),
-            last_prompt: self.last_prompt(tree, own)?,
-            tip,
-        })
-    }
-
-    fn same_prompt(&self, tree: &Tree<'_>, a: &[RowNo], b: &[RowNo]) -> io::Result<bool> {
-        let first = |rows: &[RowNo]| rows.iter().rev().copied().find(|no| is_prompt(tree, *no));
-        let (Some(a), Some(b)) = (first(a), first(b)) else { return Ok(false) };
-        Ok(self.said(a)? == self.said(b)?)
-    }
-
     fn last_prompt(&self, tree: &Tree<'_>, rows: &[RowNo]) -> io::Result<String> {
         match rows.iter().copied().find(|no| is_prompt(tree, *no)) {
             Some(no) => self.said(no),
@@ -239,10 +253,5 @@ fn tips(tree: &Tree<'_>, request: &RowSet) -> Vec<RowNo> {
             && !followed.contains(*no)
             && !request.contains(*no)
     };
-    // What a compaction put behind itself is no branch: the boundary has no parent.
-    tree.numbers().filter(is_tip).filter(|no| reaches(tree, request, *no)).collect()
-}
-
-fn reaches(tree: &Tree<'_>, request: &RowSet, tip: RowNo) -> bool {
-    tree.walk(tip).into_iter().any(|no| request.contains(no))
+    tree.numbers().filter(is_tip).collect()
 }

@@ -1,6 +1,7 @@
 //! A transcript in 48 bytes per row: who it is, whom it follows, when, where in the file, and what is odd.
 
 use std::io::{self, Read};
+use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 use uuid::Uuid;
@@ -12,6 +13,7 @@ use crate::json::decode;
 use crate::lines::{self, Buffer, Line};
 use crate::salvage::{Piece, salvage};
 use crate::time::Time;
+use crate::visits::visit;
 
 /// A row's number in file order.
 pub(crate) type RowNo = u32;
@@ -88,6 +90,12 @@ pub(crate) enum ToolRole {
     ServerResult,
 }
 
+/// Every tool call and result: its id, and its row; sorted.
+pub(crate) struct Pairs {
+    pub(crate) calls: Vec<(u64, RowNo)>,
+    pub(crate) results: Vec<(u64, RowNo)>,
+}
+
 /// A line that is no row.
 #[derive(Debug, Clone)]
 pub(crate) struct BrokenLine {
@@ -126,6 +134,8 @@ pub(crate) struct Index {
     pub(crate) emptied: Vec<RowNo>,
     /// Compaction boundaries. Nobody reads their `logicalParentUuid` (measured), so neither do we.
     pub(crate) boundaries: Vec<RowNo>,
+    /// Those of the main conversation.
+    pub(crate) main_boundaries: Vec<RowNo>,
     pub(crate) broken: Vec<BrokenLine>,
     /// Whether a byte order mark stands before the first row.
     byte_order_mark: bool,
@@ -136,6 +146,7 @@ pub(crate) struct Index {
     /// The session id of the first row that has one.
     pub(crate) session: Option<String>,
     by_uuid: HashTable<RowNo>,
+    pairs: OnceLock<Pairs>,
     /// The last row with an id, and the id's text.
     last_id: (RowNo, Vec<u8>),
 }
@@ -281,6 +292,8 @@ impl Index {
         if self.summaries {
             self.boundless_summaries();
         }
+        let main = |no: &RowNo| !self.rows[*no as usize].is(Flags::SIDECHAIN);
+        self.main_boundaries = self.boundaries.iter().copied().filter(main).collect();
     }
 
     fn resolve(&mut self) {
@@ -293,7 +306,10 @@ impl Index {
             if uuid == 0 {
                 continue;
             }
-            let known = by_uuid.find(spread(uuid), |other| rows[*other as usize].uuid == uuid);
+            let known = by_uuid.find(spread(uuid), |other| {
+                visit(1);
+                rows[*other as usize].uuid == uuid
+            });
             if known.is_some() {
                 rows[no].flags.insert(Flags::REPEATED);
                 repeated = true;
@@ -339,7 +355,11 @@ impl Index {
 
     /// The row with this id: the first, where there are several.
     pub(crate) fn find(&self, uuid: u128) -> Option<RowNo> {
-        self.by_uuid.find(spread(uuid), |no| self.rows[*no as usize].uuid == uuid).copied()
+        let is_it = |no: &RowNo| {
+            visit(1);
+            self.rows[*no as usize].uuid == uuid
+        };
+        self.by_uuid.find(spread(uuid), is_it).copied()
     }
 
     /// Whether the byte order mark does harm: in files over 5 MiB 2.1.100 reads nothing behind it (measured), in
@@ -358,10 +378,25 @@ impl Index {
         self.rows.get(no as usize)
     }
 
+    /// Calls and results by their ids, sorted when they are first asked for.
+    pub(crate) fn pairs(&self) -> &Pairs {
+        self.pairs.get_or_init(|| {
+            let sorted = |role: ToolRole| {
+                let of = self.tools.iter().filter(|tool| tool.role == role);
+                let mut tools: Vec<(u64, RowNo)> = of.map(|tool| (tool.id, tool.row)).collect();
+                tools.sort_unstable();
+                tools
+            };
+            visit(self.tools.len());
+            Pairs { calls: sorted(ToolRole::Call), results: sorted(ToolRole::Result) }
+        })
+    }
+
     /// The tool blocks of one row.
     pub(crate) fn tools_of(&self, no: RowNo) -> &[Tool] {
         let start = self.tools.partition_point(|tool| tool.row < no);
-        let len = self.tools[start..].partition_point(|tool| tool.row == no);
+        let len = self.tools[start..].iter().take_while(|tool| tool.row == no).count();
+        visit(1 + len);
         &self.tools[start..start + len]
     }
 }
@@ -372,17 +407,23 @@ pub(crate) fn identity(raw: &[u8]) -> u128 {
 }
 
 /// The number of a UUID that is written as we would write it; any other text must be renamed to be linked to.
-fn canonical(raw: &[u8]) -> Option<u128> {
+pub(crate) fn canonical(raw: &[u8]) -> Option<u128> {
     if raw.len() != 36 || raw.iter().any(u8::is_ascii_uppercase) {
         return None;
     }
     Uuid::try_parse_ascii(raw).ok().filter(|id| !id.is_nil()).map(|id| id.as_u128())
 }
 
-/// UUIDs are random already, but for a few fixed bits; minted and made-up ones may not be.
+/// Mixes all sixteen bytes: ids that a program made up may differ in any few of them alone.
 fn spread(uuid: u128) -> u64 {
-    let folded = (uuid >> 64) as u64 ^ uuid as u64;
-    folded.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    mix(mix(uuid as u64) ^ (uuid >> 64) as u64)
+}
+
+/// The finish of splitmix64 (public domain, S. Vigna): every bit of the input changes half of the bits of the output.
+fn mix(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
 }
 
 /// FNV-1a with a final mix; equal ids must get equal numbers, and nothing hostile is at stake.

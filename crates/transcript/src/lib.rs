@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
+mod beside;
 mod branches;
 mod class;
 mod conversation;
@@ -13,6 +14,7 @@ mod ending;
 mod facts;
 pub mod files;
 mod flags;
+mod forest;
 mod guard;
 mod image;
 mod index;
@@ -26,11 +28,13 @@ mod reach;
 mod rewound;
 mod salvage;
 mod scan;
+mod skips;
 mod source;
 mod spoken;
 mod succession;
 mod time;
 mod tree;
+mod visits;
 mod walked;
 
 pub use branches::{Branch, BranchKind, Forks};

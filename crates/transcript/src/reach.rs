@@ -1,5 +1,7 @@
 //! What agents reach in a file as it is, for saying what a resume would lose.
 
+use std::cmp::Reverse;
+
 use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::salvage::Piece;
@@ -30,7 +32,7 @@ impl Loss {
                 if let Piece::Row(range) = piece {
                     let offset = line.offset + range.start as u64;
                     let no = index.rows.partition_point(|row| row.offset < offset);
-                    tree.gone.insert(RowNo::try_from(no).unwrap_or(NONE));
+                    tree.remove(RowNo::try_from(no).unwrap_or(NONE));
                 }
             }
         }
@@ -60,18 +62,19 @@ fn newer_leaf(tree: &Tree<'_>) -> Option<RowNo> {
 
 fn walk(tree: &Tree<'_>, leaf: RowNo, mut guesses: usize) -> RowSet {
     let mut seen = RowSet::with_capacity(tree.parent.len());
+    let mut by_time = ByTime::default();
     let mut at = leaf;
     loop {
-        if tree.gone.contains(at) || !seen.insert(at) {
+        if tree.is_gone(at) || !seen.insert(at) {
             return seen;
         }
         let parent = tree.parent[at as usize];
-        let there = parent != NONE && !tree.gone.contains(parent) && !seen.contains(parent);
+        let there = parent != NONE && !tree.is_gone(parent) && !seen.contains(parent);
         at = if there {
             parent
         } else if parent == NONE && tree.index.dangling.binary_search_by_key(&at, |(no, _)| *no).is_err() {
             return seen; // a root, false or not: nobody looks further
-        } else if let Some(near) = (guesses > 0).then(|| guess(tree, at, &seen)).flatten() {
+        } else if let Some(near) = (guesses > 0).then(|| by_time.guess(tree, at, &seen)).flatten() {
             guesses -= 1;
             near
         } else {
@@ -80,12 +83,22 @@ fn walk(tree: &Tree<'_>, leaf: RowNo, mut guesses: usize) -> RowSet {
     }
 }
 
-fn guess(tree: &Tree<'_>, no: RowNo, seen: &RowSet) -> Option<RowNo> {
-    let time = tree.row(no).time;
-    tree.numbers()
-        .filter(|other| tree.is_main(*other) && !seen.contains(*other) && tree.row(*other).time != i64::MIN)
-        .map(|other| (time.saturating_sub(tree.row(other).time), other))
-        .filter(|(before, _)| (0..=GUESS).contains(before))
-        .min()
-        .map(|(_, other)| other)
+/// The rows that a gap can be bridged to, the newest first; sorted when the first gap is met.
+#[derive(Default)]
+struct ByTime(Option<Vec<(Reverse<i64>, RowNo)>>);
+
+impl ByTime {
+    fn guess(&mut self, tree: &Tree<'_>, no: RowNo, seen: &RowSet) -> Option<RowNo> {
+        let rows = self.0.get_or_insert_with(|| {
+            let dated = tree.numbers().filter(|no| tree.is_main(*no) && tree.row(*no).time != i64::MIN);
+            let mut rows: Vec<_> = dated.map(|no| (Reverse(tree.row(no).time), no)).collect();
+            rows.sort_unstable();
+            rows
+        });
+        let time = tree.row(no).time;
+        let first = rows.partition_point(|(Reverse(other), _)| *other > time);
+        let near =
+            rows[first..].iter().take_while(|(Reverse(other), _)| time.saturating_sub(*other) <= GUESS);
+        near.map(|(_, other)| *other).find(|other| !seen.contains(*other))
+    }
 }

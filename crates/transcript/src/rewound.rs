@@ -163,7 +163,7 @@ impl Tree<'_> {
     /// A row of the main conversation, whether or not another one has its id.
     pub(crate) fn is_own(&self, no: RowNo) -> bool {
         let row = self.row(no);
-        row.in_tree() && !row.is(Flags::SIDECHAIN) && !self.gone.contains(no)
+        row.in_tree() && !row.is(Flags::SIDECHAIN) && !self.is_gone(no)
     }
 
     /// Whether a row was lost between `before` and `first`, the first row of the file that names it as its parent. Then

@@ -1,5 +1,6 @@
 //! The verdict on one transcript.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::class::{Class, Recipe};
 use crate::facts::Kind;
 use crate::files;
 use crate::flags::Flags;
-use crate::index::{Index, RowNo};
+use crate::index::{Index, RowNo, canonical};
 use crate::lines::Buffer;
 use crate::mend::{self, Options};
 use crate::plan::{Finding, Plan};
@@ -145,7 +146,8 @@ impl<S: AsSource> Transcript<S> {
             finding.loses = loses(finding.class, loss);
         }
         let mut findings = plan.findings.clone();
-        let forks = self.forks(&shape.walk)?;
+        let tree = Tree::new(&self.index);
+        let forks = self.forks(&tree, &shape.walk)?;
         findings.extend(self.notes());
         if forks.stranded > 0 && branch.is_none() {
             findings.push(Finding {
@@ -159,7 +161,7 @@ impl<S: AsSource> Transcript<S> {
         findings.sort_by_key(|finding| finding.class);
         let scan = Scan {
             status: self.status(&plan),
-            chain_depth: self.chain_depth(),
+            chain_depth: chain_depth(&tree),
             orphan_count: self.orphan_count(),
             message_count: self
                 .index
@@ -188,17 +190,6 @@ impl<S: AsSource> Transcript<S> {
         } else {
             Status::Corrupted
         }
-    }
-
-    fn chain_depth(&self) -> u64 {
-        let tree = Tree::new(&self.index);
-        let last = tree.numbers().rev().find(|no| {
-            let row = tree.row(*no);
-            row.uuid != 0
-                && !row.is(Flags::SIDECHAIN)
-                && (row.kind().in_tree() || row.kind() == Kind::Progress)
-        });
-        last.map_or(0, |last| tree.walk(last).len() as u64)
     }
 
     fn orphan_count(&self) -> u64 {
@@ -245,6 +236,15 @@ impl<S: AsSource> Transcript<S> {
     }
 }
 
+/// How many rows lie between the last row with a place in the conversation and its root.
+fn chain_depth(tree: &Tree<'_>) -> u64 {
+    let last = tree.numbers().rev().find(|no| {
+        let row = tree.row(*no);
+        row.uuid != 0 && !row.is(Flags::SIDECHAIN) && (row.kind().in_tree() || row.kind() == Kind::Progress)
+    });
+    last.map_or(0, |last| tree.walk(last).len() as u64)
+}
+
 /// What each class costs, in words.
 fn loses(class: Class, loss: Loss) -> String {
     let every_turn = "every further turn: the API refuses the request";
@@ -265,16 +265,18 @@ fn loses(class: Class, loss: Loss) -> String {
 
 /// Which of these ids are rows of a subagent's file (B3).
 fn subagent_ids(folder: &Path, ids: &[u128]) -> Vec<u128> {
+    const KEY: &[u8] = b"\"uuid\":\"";
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let asked: HashSet<u128> = ids.iter().copied().collect();
+    let key = memchr::memmem::Finder::new(KEY);
     let mut found = Vec::new();
     for entry in entries.flatten() {
         let path = entry.path();
         let Some(bytes) = files::read(&path).ok() else { continue };
-        for id in ids {
-            let needle = format!("\"uuid\":\"{}\"", uuid::Uuid::from_u128(*id));
-            if memchr::memmem::find(&bytes, needle.as_bytes()).is_some() {
-                found.push(*id);
-            }
+        for at in key.find_iter(&bytes) {
+            let text =
+                bytes.get(at + KEY.len()..at + KEY.len() + 37).and_then(|text| text.strip_suffix(b"\""));
+            found.extend(text.and_then(canonical).filter(|id| asked.contains(id)));
         }
     }
     found

@@ -2,10 +2,19 @@
 //!
 //! The links here are the mended ones where a repair is being planned; the index keeps the file's own.
 
+use std::cell::{Cell, RefCell};
+use std::ops;
+
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{Index, NONE, Row, RowNo, ToolRole};
+use crate::forest::{Forest, Mark};
+use crate::index::{Index, NONE, Row, RowNo};
 use crate::order::parents_first;
+use crate::skips::Skips;
+use crate::visits::visit;
+
+/// How many rows a question about ancestors walks before it counts as a long one.
+const SHORT_WALK: usize = 64;
 
 /// A set of rows, one bit each.
 #[derive(Clone, Default)]
@@ -13,6 +22,7 @@ pub(crate) struct RowSet(Vec<u64>);
 
 impl RowSet {
     pub(crate) fn with_capacity(rows: usize) -> RowSet {
+        visit(rows.div_ceil(64));
         RowSet(vec![0; rows.div_ceil(64)])
     }
 
@@ -20,6 +30,7 @@ impl RowSet {
     pub(crate) fn insert(&mut self, no: RowNo) -> bool {
         let (word, bit) = (no as usize / 64, no % 64);
         if word >= self.0.len() {
+            visit(word - self.0.len());
             self.0.resize(word + 1, 0);
         }
         let fresh = self.0[word] >> bit & 1 == 0;
@@ -41,61 +52,75 @@ struct Children {
     moved: std::collections::HashMap<RowNo, Vec<RowNo>>,
 }
 
-/// For every row the last one in file order on its way to the root; behind a ring, the end of the file.
-fn farthest(parent: &[RowNo]) -> Vec<RowNo> {
-    const UNKNOWN: RowNo = NONE;
-    let mut reach = vec![UNKNOWN; parent.len()];
-    for start in (0..).take(parent.len()) {
-        let mut path: Vec<RowNo> = Vec::new();
-        let mut at: RowNo = start;
-        while at != NONE && reach[at as usize] == UNKNOWN {
-            reach[at as usize] = NONE - 1; // on the path; what meets it again is in a ring
-            path.push(at);
-            at = parent[at as usize];
-        }
-        let mut last = if at == NONE { 0 } else { reach[at as usize] };
-        for no in path.into_iter().rev() {
-            last = last.max(no);
-            reach[no as usize] = last;
-        }
+/// Each row's parent. Every look at one is counted in tests.
+pub(crate) struct Links(Vec<RowNo>);
+
+impl Links {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
-    reach
+}
+
+impl ops::Index<usize> for Links {
+    type Output = RowNo;
+
+    #[inline]
+    fn index(&self, no: usize) -> &RowNo {
+        visit(1);
+        &self.0[no]
+    }
 }
 
 /// A view of the rows with links that can be changed.
 pub(crate) struct Tree<'a> {
     pub(crate) index: &'a Index,
     /// Each row's parent as things stand.
-    pub(crate) parent: Vec<RowNo>,
+    pub(crate) parent: Links,
     /// Rows that will not be there.
-    pub(crate) gone: RowSet,
+    gone: RowSet,
     /// Whether some row stands before its parent: only then can an earlier row descend from a later one.
     pub(crate) forward: bool,
-    /// The last row in file order on each row's way to the root, or a later one; empty where nothing stands before its
-    /// parent, or where that is no longer known. A row cannot descend from one behind that.
-    reach: Vec<RowNo>,
     children: Option<Children>,
-    /// Every tool call and result: its id, and its row; sorted.
-    calls: Vec<(u64, RowNo)>,
-    results: Vec<(u64, RowNo)>,
+    /// The ancestors of every row, once plain walks have taken too long.
+    forest: RefCell<Option<Forest>>,
+    /// How many rows long walks may still look at before the forest is made.
+    patience: Cell<usize>,
+    skips: RefCell<TreeSkips>,
+    /// No row from here on can be the last one.
+    ends_before: Cell<RowNo>,
+}
+
+/// Rows that were looked at in vain.
+#[derive(Default)]
+struct TreeSkips {
+    /// Rows that are no place for a row of the main conversation, and none for a row of a subagent.
+    candidates: [Skips; 2],
+    /// Results that are not in the main conversation.
+    results: Skips,
 }
 
 impl<'a> Tree<'a> {
     pub(crate) fn new(index: &'a Index) -> Tree<'a> {
+        visit(index.rows.len());
         let parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
         let forward = parent.iter().enumerate().any(|(no, parent)| *parent != NONE && *parent as usize >= no);
-        let sorted = |role: ToolRole| {
-            let of = index.tools.iter().filter(|tool| tool.role == role);
-            let mut tools: Vec<(u64, RowNo)> = of.map(|tool| (tool.id, tool.row)).collect();
-            tools.sort_unstable();
-            tools
-        };
-        let (calls, results) = (sorted(ToolRole::Call), sorted(ToolRole::Result));
-        let reach = if forward { farthest(&parent) } else { Vec::new() };
-        Tree { index, parent, gone: RowSet::default(), forward, reach, children: None, calls, results }
+        Tree {
+            index,
+            forward,
+            gone: RowSet::default(),
+            children: None,
+            forest: RefCell::new(None),
+            // A few walks over all rows are cheaper than a forest of them.
+            patience: Cell::new(4 * parent.len()),
+            skips: RefCell::default(),
+            ends_before: Cell::new(NONE),
+            parent: Links(parent),
+        }
     }
 
+    #[inline]
     pub(crate) fn row(&self, no: RowNo) -> &'a Row {
+        visit(1);
         &self.index.rows[no as usize]
     }
 
@@ -116,30 +141,32 @@ impl<'a> Tree<'a> {
     /// A row of the main conversation: what a leaf, a parent or a turn can be.
     pub(crate) fn is_main(&self, no: RowNo) -> bool {
         let row = self.row(no);
-        row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.gone.contains(no)
+        row.in_tree() && !row.is(Flags::SIDECHAIN) && !row.is(Flags::REPEATED) && !self.is_gone(no)
     }
 
     /// Hangs a row on another, or makes it a root.
     pub(crate) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>) {
-        self.parent[no as usize] = parent.unwrap_or(NONE);
-        let Some(parent) = parent else {
-            if let Some(own) = self.reach.get_mut(no as usize) {
-                *own = no; // a root reaches nothing but itself
-            }
-            return;
-        };
-        self.forward |= parent >= no;
-        if let (Some(own), Some(through)) = (self.reach.get(no as usize), self.reach.get(parent as usize)) {
-            let new = no.max(*through);
-            if new > *own {
-                self.reach.clear(); // what hangs on this row may reach farther now
-            } else {
-                self.reach[no as usize] = new; // what hangs on it reaches no farther than before
-            }
+        self.parent.0[no as usize] = parent.unwrap_or(NONE);
+        if let Some(forest) = self.forest.get_mut() {
+            forest.set_parent(no, parent.unwrap_or(NONE));
         }
+        let Some(parent) = parent else { return };
+        self.forward |= parent >= no;
         if let Some(children) = &mut self.children {
             children.moved.entry(parent).or_default().push(no);
         }
+    }
+
+    /// Takes a row out of the tree; whether it was in it.
+    pub(crate) fn remove(&mut self, no: RowNo) -> bool {
+        if let Some(forest) = self.forest.get_mut() {
+            forest.unmark(no, Mark::MAIN);
+        }
+        self.gone.insert(no)
+    }
+
+    pub(crate) fn is_gone(&self, no: RowNo) -> bool {
+        self.gone.contains(no)
     }
 
     /// The rows that hang on this one, in file order.
@@ -147,7 +174,8 @@ impl<'a> Tree<'a> {
         let rows = self.parent.len();
         let known = self.children.get_or_insert_with(|| {
             let (mut last, mut before) = (vec![NONE; rows], vec![NONE; rows]);
-            for (child, parent) in (0..).zip(&self.parent).filter(|(_, parent)| **parent != NONE) {
+            visit(rows);
+            for (child, parent) in (0..).zip(&self.parent.0).filter(|(_, parent)| **parent != NONE) {
                 before[child as usize] = std::mem::replace(&mut last[*parent as usize], child);
             }
             Children { last, before, moved: std::collections::HashMap::new() }
@@ -176,10 +204,7 @@ impl<'a> Tree<'a> {
     pub(crate) fn is_dated(&self, no: RowNo) -> bool {
         let row = self.row(no);
         self.is_main(no)
-            || row.kind() == Kind::Progress
-                && row.uuid != 0
-                && !row.is(Flags::SIDECHAIN)
-                && !self.gone.contains(no)
+            || row.kind() == Kind::Progress && row.uuid != 0 && !row.is(Flags::SIDECHAIN) && !self.is_gone(no)
     }
 
     /// From `no` to its root; a ring ends the walk.
@@ -194,39 +219,57 @@ impl<'a> Tree<'a> {
         walk
     }
 
-    /// Whether `no`, a row before `ancestor`, surely is no descendant of it.
-    fn surely_apart(&self, no: RowNo, ancestor: RowNo) -> bool {
-        no < ancestor && self.reach.get(no as usize).is_some_and(|reach| *reach < ancestor)
-    }
-
     /// Whether `ancestor` is `no` or on its way to the root.
     pub(crate) fn descends(&self, no: RowNo, ancestor: RowNo) -> bool {
-        if self.surely_apart(no, ancestor) {
+        if no == NONE || ancestor == NONE {
             return false;
         }
-        let mut at = no;
-        for _ in 0..=self.parent.len() {
+        let met = |at: RowNo| {
             if at == ancestor {
-                return true;
+                return Some(true);
             }
             // Where every parent stands before its children, the way leads only further away.
-            if at == NONE || !self.forward && at < ancestor {
-                return false;
+            (!self.forward && at < ancestor).then_some(false)
+        };
+        match self.walk_until(no, met) {
+            Walked::Met(found) => found,
+            Walked::End => false,
+            Walked::TooLong => self.with_forest(|forest| forest.descends(no, ancestor)),
+        }
+    }
+
+    /// Walks from `no` to its root until `met` says something. Gives up where that takes too long, too often.
+    fn walk_until<T>(&self, no: RowNo, met: impl Fn(RowNo) -> Option<T>) -> Walked<T> {
+        let mut at = no;
+        for steps in 0..=self.parent.len() {
+            if let Some(found) = met(at) {
+                return Walked::Met(found);
+            }
+            if steps >= SHORT_WALK {
+                let Some(left) = self.patience.get().checked_sub(1) else { return Walked::TooLong };
+                self.patience.set(left);
             }
             at = self.parent[at as usize];
+            if at == NONE {
+                return Walked::End;
+            }
         }
-        false
+        Walked::End // a ring
+    }
+
+    fn with_forest<T>(&self, ask: impl FnOnce(&mut Forest) -> T) -> T {
+        let mark = |no: RowNo| {
+            let turn = if self.row(no).kind().is_turn() { Mark::TURN } else { Mark::NOTHING };
+            if self.is_main(no) { turn.and(Mark::MAIN) } else { turn }
+        };
+        let mut forest = self.forest.borrow_mut();
+        ask(forest.get_or_insert_with(|| Forest::new(&self.parent.0, mark)))
     }
 
     /// The compaction this row stands behind: its boundary, or `NONE` before the first.
     pub(crate) fn segment(&self, no: RowNo) -> RowNo {
-        let after = self.index.boundaries.partition_point(|boundary| *boundary <= no);
-        self.index.boundaries[..after]
-            .iter()
-            .rev()
-            .find(|boundary| !self.row(**boundary).is(Flags::SIDECHAIN))
-            .copied()
-            .unwrap_or(NONE)
+        let after = self.index.main_boundaries.partition_point(|boundary| *boundary <= no);
+        after.checked_sub(1).map_or(NONE, |at| self.index.main_boundaries[at])
     }
 
     /// The rows before `no` that it could hang on, nearest first: same compaction, same chain.
@@ -234,13 +277,18 @@ impl<'a> Tree<'a> {
         let segment = self.segment(no);
         let first = if segment == NONE { 0 } else { segment };
         let sidechain = self.row(no).is(Flags::SIDECHAIN);
-        (first..no).rev().filter(move |candidate| {
-            let row = self.row(*candidate);
+        let counts = move |candidate: RowNo| {
+            let row = self.row(candidate);
             row.in_tree()
                 && row.is(Flags::SIDECHAIN) == sidechain
                 && !row.is(Flags::REPEATED)
-                && !self.gone.contains(*candidate)
-        })
+                && !self.is_gone(candidate)
+        };
+        let before = move |no: RowNo| {
+            let skips = &mut self.skips.borrow_mut().candidates[usize::from(sidechain)];
+            skips.last(no, counts).filter(|candidate| *candidate >= first)
+        };
+        std::iter::successors(before(no), move |no| before(*no))
     }
 
     /// The nearest row before `no` that it can hang on, not one of its own descendants.
@@ -248,23 +296,16 @@ impl<'a> Tree<'a> {
         if !self.forward {
             return self.candidates(no).next();
         }
-        // Rows known to descend from `no`: with them, all ways together are walked once.
-        let mut below = RowSet::default();
+        // Which of the rows before `no` are known to descend from it, the nearest first.
+        let mut below: Vec<bool> = Vec::new();
+        let back = |row: RowNo| (no - 1 - row) as usize;
         self.candidates(no).find(|candidate| {
-            if self.surely_apart(*candidate, no) {
-                return true;
-            }
-            let mut path = Vec::new();
-            let mut at = *candidate;
-            while at != NONE && at != no && !below.contains(at) && path.len() <= self.parent.len() {
-                path.push(at);
-                at = self.parent[at as usize];
-            }
-            let is_below = at == no || at != NONE && below.contains(at);
+            let parent = self.parent[*candidate as usize];
+            let known = parent < no && below.get(back(parent)).copied().unwrap_or_default();
+            let is_below = known || self.descends(*candidate, no);
             if is_below {
-                for row in path {
-                    below.insert(row);
-                }
+                below.resize(back(*candidate), false);
+                below.push(true);
             }
             !is_below
         })
@@ -272,7 +313,10 @@ impl<'a> Tree<'a> {
 
     /// The last row of the conversation in file order, as the newest agents choose it.
     pub(crate) fn last_row(&self) -> Option<RowNo> {
-        let last = self.numbers().rev().find(|no| self.can_end(*no))?;
+        let end = self.ends_before.get().min(self.numbers().end);
+        let last = (0..end).rev().find(|no| self.can_end(*no));
+        self.ends_before.set(last.map_or(0, |last| last + 1));
+        let last = last?;
         // With a checkpoint they look no further.
         let goes_on = self.forward && self.index.checkpoint.is_none();
         Some(if goes_on { self.newest_below(last) } else { last })
@@ -286,42 +330,37 @@ impl<'a> Tree<'a> {
     /// The newest of the rows before this one that descend from it, or itself: in a new conversation 2.1.31 may write a reply
     /// before its prompt, and every version resumes at the reply (measured on 2.1.31, 2.1.100 and 2.1.325).
     fn newest_below(&self, last: RowNo) -> RowNo {
-        let (mut below, mut seen) = (RowSet::default(), RowSet::default());
-        below.insert(last);
-        for start in (0..last).filter(|no| !self.surely_apart(*no, last)) {
-            let mut path = Vec::new();
-            let mut at = start;
-            // Each row is walked once; a ring ends where it began.
-            while at != NONE && !below.contains(at) && seen.insert(at) {
-                path.push(at);
-                at = self.parent[at as usize];
-            }
-            if at != NONE && below.contains(at) {
-                for no in path {
-                    below.insert(no);
-                }
-            }
-        }
+        let below = self.descendants(last);
         let newer = (0..last).filter(|no| below.contains(*no) && self.can_end(*no));
         newer.max_by_key(|no| (self.row(*no).time, *no)).unwrap_or(last)
     }
 
     /// The last row in file order that descends from this one, or itself.
     pub(crate) fn last_descendant(&self, no: RowNo) -> RowNo {
-        let mut below = RowSet::with_capacity(self.parent.len());
+        let below = self.descendants(no);
+        let later = (no + 1..self.numbers().end).rev();
+        later.into_iter().find(|later| below.contains(*later) && self.can_end(*later)).unwrap_or(no)
+    }
+
+    /// All rows that descend from this one, and itself. Each row is walked once.
+    fn descendants(&self, no: RowNo) -> RowSet {
+        let (mut below, mut seen) =
+            (RowSet::with_capacity(self.parent.len()), RowSet::with_capacity(self.parent.len()));
         below.insert(no);
-        let mut last = no;
-        for later in no + 1..self.numbers().end {
-            let parent = self.parent[later as usize];
-            let known = parent != NONE && below.contains(parent);
-            if known || self.forward && self.descends(later, no) {
-                below.insert(later);
-                if self.can_end(later) {
-                    last = later;
-                }
+        let mut path = Vec::new();
+        for start in self.numbers() {
+            let mut at = start;
+            // A ring ends where it began.
+            while at != NONE && !below.contains(at) && seen.insert(at) {
+                path.push(at);
+                at = self.parent[at as usize];
+            }
+            let is_below = at != NONE && below.contains(at);
+            for no in path.drain(..).filter(|_| is_below) {
+                below.insert(no);
             }
         }
-        last
+        below
     }
 
     /// The row a resume should end at: the checkpoint where the newest row is on its branch too (then every agent
@@ -355,17 +394,20 @@ impl<'a> Tree<'a> {
         if self.descends(from, leaf) {
             return false;
         }
-        let mut reached = RowSet::with_capacity(self.parent.len());
-        let mut at = from;
-        while at != NONE && reached.insert(at) {
+        let mut at = leaf;
+        for _ in 0..self.parent.len() {
+            if at == NONE || self.descends(from, at) {
+                return false;
+            }
+            let row = self.row(at);
+            let says = row.is(Flags::SAYS) && row.kind().is_turn() && !self.is_open_call(at);
+            // Of calls side by side older agents see one anyhow; of what a reply says they must see all.
+            if says && !(row.is(Flags::HAS_CALL) && self.shares_reply(from, at)) {
+                return true;
+            }
             at = self.parent[at as usize];
         }
-        self.walk(leaf).into_iter().take_while(|no| !reached.contains(*no)).any(|no| {
-            let row = self.row(no);
-            let says = row.is(Flags::SAYS) && row.kind().is_turn() && !self.is_open_call(no);
-            // Of calls side by side older agents see one anyhow; of what a reply says they must see all.
-            says && !(row.is(Flags::HAS_CALL) && self.shares_reply(from, no))
-        })
+        false // a ring, in which nothing is said
     }
 
     /// Whether two rows are parts of one reply, or results of its calls.
@@ -384,7 +426,23 @@ impl<'a> Tree<'a> {
 
     /// Climbs over attachments and system rows to the turn they belong to.
     pub(crate) fn climb(&self, no: RowNo) -> Option<RowNo> {
-        self.walk(no).into_iter().find(|no| self.row(*no).kind().is_turn())
+        self.nearest(no, Mark::TURN, |no| self.row(no).kind().is_turn())
+    }
+
+    /// The nearest row of the main conversation: this one, or one on its way to the root.
+    pub(crate) fn nearest_main(&self, no: RowNo) -> Option<RowNo> {
+        self.nearest(no, Mark::MAIN, |no| self.is_main(no))
+    }
+
+    fn nearest(&self, no: RowNo, mark: Mark, is_marked: impl Fn(RowNo) -> bool) -> Option<RowNo> {
+        if no == NONE {
+            return None;
+        }
+        match self.walk_until(no, |at| is_marked(at).then_some(at)) {
+            Walked::Met(found) => Some(found),
+            Walked::End => None,
+            Walked::TooLong => self.with_forest(|forest| forest.nearest(no, mark)),
+        }
     }
 
     /// The row older agents resume from: the newest of any kind, the first of equals (measured on 2.1.31, 2.1.100).
@@ -440,19 +498,26 @@ impl<'a> Tree<'a> {
 
     /// Whether some row of the main conversation has a result of this call.
     pub(crate) fn answered(&self, id: u64) -> bool {
-        self.results_of(id).any(|row| self.is_main(row))
+        let results = &self.index.pairs().results;
+        let start = results.partition_point(|(call, _)| *call < id);
+        let no = |at: usize| RowNo::try_from(at).unwrap_or(NONE);
+        let is_main = |at: RowNo| self.is_main(results[at as usize].1);
+        let first = self.skips.borrow_mut().results.first(no(start), no(results.len()), is_main);
+        first.is_some_and(|at| results[at as usize].0 == id)
     }
 
     /// The last row before `before` that makes this call.
     pub(crate) fn call_of(&self, id: u64, before: RowNo) -> Option<RowNo> {
-        let end = self.calls.partition_point(|call| *call < (id, before));
-        let (call, row) = self.calls[..end].last()?;
+        let calls = &self.index.pairs().calls;
+        let end = calls.partition_point(|call| *call < (id, before));
+        let (call, row) = calls[..end].last()?;
         (*call == id).then_some(*row)
     }
+}
 
-    /// The rows with a result of this call, in file order.
-    pub(crate) fn results_of(&self, id: u64) -> impl Iterator<Item = RowNo> + '_ {
-        let start = self.results.partition_point(|(call, _)| *call < id);
-        self.results[start..].iter().take_while(move |(call, _)| *call == id).map(|(_, row)| *row)
-    }
+/// Where a walk to the root ended.
+enum Walked<T> {
+    Met(T),
+    End,
+    TooLong,
 }

@@ -1,11 +1,14 @@
 //! What was said on the conversation's own way from its first row to its last.
 
+use std::collections::HashSet;
 use std::io;
 
 use crate::conversation::{Utterance, said_in};
 use crate::facts::Kind;
 use crate::flags::Flags;
+use crate::index::{NONE, Row, RowNo};
 use crate::scan::{AsSource, Transcript};
+use crate::skips::Skips;
 use crate::tree::{RowSet, Tree};
 
 impl<S: AsSource> Transcript<S> {
@@ -37,23 +40,70 @@ impl<S: AsSource> Transcript<S> {
 
 /// The rows of the walk and what stands beside it, of every compaction.
 fn own_rows(tree: &Tree<'_>) -> RowSet {
-    let mut own = RowSet::default();
+    let mut beside = Beside::new(tree);
+    let mut own = RowSet::with_capacity(tree.parent.len());
+    // The root of each row that was walked: a walk that meets another one ends where that one did.
+    let mut roots: Vec<RowNo> = vec![NONE; tree.parent.len()];
     let mut end = tree.live_end(|no| tree.row(no).time);
     while let Some(leaf) = end {
-        let walk = tree.walk(leaf);
-        let request = tree.request(&walk);
-        for no in tree.numbers().filter(|no| request.contains(*no)) {
+        let mut walk = Vec::new();
+        let mut at = leaf;
+        while at != NONE && roots[at as usize] == NONE {
+            roots[at as usize] = leaf; // a ring that comes back here ends at the row before
+            walk.push(at);
+            at = tree.parent[at as usize];
+        }
+        let joined = at != NONE && roots[at as usize] != leaf;
+        let root = if joined { roots[at as usize] } else { walk.last().copied().unwrap_or(leaf) };
+        for no in walk {
+            roots[no as usize] = root;
             own.insert(no);
+            beside.reply(tree.row(no), |no| {
+                own.insert(no);
+            });
         }
         let compacted = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
         // Nobody reads what a boundary says of the row before it; the last one in file order it is.
-        end = walk.last().filter(|root| tree.row(**root).flags.intersects(compacted)).and_then(|root| {
-            (0..*root)
-                .rev()
-                .find(|no| tree.is_main(*no) && tree.row(*no).kind() != Kind::System && !own.contains(*no))
+        end = Some(root).filter(|root| tree.row(*root).flags.intersects(compacted)).and_then(|root| {
+            let said = |no: RowNo| tree.is_main(no) && tree.row(no).kind() != Kind::System;
+            beside.skips.last(root, |no| said(no) && !own.contains(no))
         });
     }
     own
+}
+
+/// What stands beside a walk: the other rows of its replies, and their results.
+struct Beside {
+    /// Rows by the reply they belong to, sorted.
+    rows: Vec<(u32, RowNo)>,
+    taken: HashSet<u32>,
+    skips: Skips,
+}
+
+impl Beside {
+    fn new(tree: &Tree<'_>) -> Beside {
+        let mut rows: Vec<(u32, RowNo)> = Vec::new();
+        for no in tree.numbers().filter(|no| tree.is_main(*no)) {
+            let row = tree.row(no);
+            let parent = tree.index.row_at(tree.parent[no as usize]).filter(|_| row.is(Flags::HAS_RESULT));
+            let of = [Some(row), parent].into_iter().flatten();
+            rows.extend(of.filter(|row| row.kind() == Kind::Assistant).map(|row| (row.reply(), no)));
+        }
+        rows.sort_unstable();
+        Beside { rows, taken: HashSet::new(), skips: Skips::default() }
+    }
+
+    /// Takes what belongs to the reply of a walked row, once.
+    fn reply(&mut self, row: &Row, mut take: impl FnMut(RowNo)) {
+        let reply = row.reply();
+        if row.kind() != Kind::Assistant || reply == 0 || !self.taken.insert(reply) {
+            return;
+        }
+        let start = self.rows.partition_point(|(of, _)| *of < reply);
+        for (_, no) in self.rows[start..].iter().take_while(|(of, _)| *of == reply) {
+            take(*no);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl Mend<'_> {
 
     /// A copy is nobody's parent: links go to the first.
     fn drop_copy(&mut self, no: RowNo, class: Class) {
-        self.tree.gone.insert(no);
+        self.tree.remove(no);
         self.dropped.insert(no, class);
     }
 

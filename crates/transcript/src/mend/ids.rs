@@ -11,7 +11,7 @@ impl Mend<'_> {
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
             let linked = row.kind().in_tree() || row.kind() == Kind::Progress;
-            if !linked || self.tree.gone.contains(no) {
+            if !linked || self.tree.is_gone(no) {
                 continue;
             }
             if row.is(Flags::FOREIGN_UUID) {

@@ -2,11 +2,13 @@
 //! in the middle (B12, B9).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo, ToolRole};
+use crate::tree::RowSet;
 
 use super::Mend;
 
@@ -62,7 +64,7 @@ impl Mend<'_> {
             .dangling
             .iter()
             .copied()
-            .filter(|(no, _)| !self.tree.gone.contains(*no) && self.tree.parent[*no as usize] == NONE)
+            .filter(|(no, _)| !self.tree.is_gone(*no) && self.tree.parent[*no as usize] == NONE)
             .filter(|(no, _)| {
                 self.tree.row(*no).kind().in_tree() || self.tree.row(*no).kind() == Kind::Progress
             })
@@ -127,10 +129,10 @@ impl Mend<'_> {
                 continue;
             };
             let kept = row.kind().in_tree() || row.kind() == Kind::Progress && parent < no;
-            if kept || self.tree.gone.contains(parent) {
+            if kept || self.tree.is_gone(parent) {
                 continue;
             }
-            let through = self.tree.walk(parent).into_iter().find(|ancestor| self.tree.is_main(*ancestor));
+            let through = self.tree.nearest_main(parent);
             let new = through.filter(|ancestor| *ancestor != no).or_else(|| self.place(no));
             self.found(Class::B2, no, "it follows the row that its parent follows");
             self.set_parent(no, new, Class::B2);
@@ -141,7 +143,12 @@ impl Mend<'_> {
     fn false_roots(&mut self) {
         let Some(mut end) = self.live_end() else { return };
         // Each round goes on from where the last one hung the root: the way is walked once.
-        while let Some(root) = self.tree.walk(end).last().copied().filter(|root| self.is_false_root(*root)) {
+        let mut walked = RowSet::with_capacity(self.tree.parent.len());
+        loop {
+            let root = self.root_of(end, &mut walked);
+            if !self.is_false_root(root) {
+                return;
+            }
             let Some(earlier) = self.place(root) else { return };
             let class = if self.opens_segment(earlier) { Class::B9 } else { Class::B12 };
             self.found(class, root, "it follows the nearest row before it");
@@ -150,20 +157,47 @@ impl Mend<'_> {
         }
     }
 
-    fn is_false_root(&self, root: RowNo) -> bool {
+    /// The row that the way from `no` ends at. `walked` are the rows of the ways before.
+    fn root_of(&self, no: RowNo, walked: &mut RowSet) -> RowNo {
+        let (mut at, mut root) = (no, no);
+        while at != NONE && walked.insert(at) {
+            root = at;
+            at = self.tree.parent[at as usize];
+        }
+        if at == NONE { root } else { self.tree.walk(no).last().copied().unwrap_or(no) }
+    }
+
+    fn is_false_root(&mut self, root: RowNo) -> bool {
         if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
             return false;
         }
         // Children may stand before their parents: a row that all before it descend from is the beginning.
         let Some(earlier) = self.tree.nearest_earlier(root) else { return false };
-        let went_back = self.tree.index.emptied.iter().any(|marker| (earlier..root).contains(marker));
-        let segment = self.tree.segment(root);
-        let turns_before = segment != NONE
-            || (0..=earlier).any(|no| {
-                let turn = self.tree.is_main(no) && self.tree.row(no).kind().is_turn();
-                turn && !(self.tree.forward && self.tree.descends(no, root))
-            });
-        turns_before && !went_back
+        if self.went_back(earlier..root) {
+            return false;
+        }
+        self.tree.segment(root) != NONE || self.has_turn_apart(earlier, root)
+    }
+
+    /// Whether the user went back before the first prompt, said by a row of these.
+    pub(super) fn went_back(&self, rows: Range<RowNo>) -> bool {
+        let emptied = &self.tree.index.emptied;
+        let next = emptied.partition_point(|marker| *marker < rows.start);
+        emptied.get(next).is_some_and(|marker| rows.contains(marker))
+    }
+
+    /// Whether some turn up to this row is no descendant of `root`.
+    fn has_turn_apart(&mut self, last: RowNo, root: RowNo) -> bool {
+        let (tree, rows) = (&self.tree, self.tree.numbers().end);
+        let turn = |no: RowNo| tree.is_main(no) && tree.row(no).kind().is_turn();
+        let mut from = 0;
+        while let Some(no) = self.skips.turns.first(from, rows, turn).filter(|no| *no <= last) {
+            if !(tree.forward && tree.descends(no, root)) {
+                return true;
+            }
+            from = no + 1;
+        }
+        false
     }
 
     /// As [`Mend::preferred_earlier`]. Where the row right before it is its own descendant, the links that lead from
@@ -211,7 +245,7 @@ impl Mend<'_> {
             let same = (first..no)
                 .rev()
                 .take(SAME_REPLY)
-                .find(|other| fits(*other) && self.tree.row(*other).reply() == row.reply());
+                .find(|other| self.tree.row(*other).reply() == row.reply() && fits(*other));
             return Some(same.unwrap_or(nearest));
         }
         Some(nearest)

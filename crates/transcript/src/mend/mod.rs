@@ -13,6 +13,7 @@ mod message;
 mod pairs;
 mod request;
 mod row_text;
+mod runs;
 mod stranded;
 mod times;
 
@@ -22,6 +23,7 @@ use std::io;
 use crate::class::Class;
 use crate::index::{Index, NONE, RowNo};
 use crate::plan::Plan;
+use crate::skips::Skips;
 use crate::source::Source;
 use crate::tree::Tree;
 
@@ -74,6 +76,18 @@ struct Mend<'a> {
     renamed: HashMap<u128, u128>,
     findings: Findings,
     orphans_fixed: u64,
+    skips: MendSkips,
+}
+
+/// Rows that were looked at in vain.
+#[derive(Default)]
+struct MendSkips {
+    /// Rows that are no turns of the main conversation.
+    turns: Skips,
+    /// Rows that are no turns, or calls that were never answered, or late results.
+    settled: Skips,
+    /// Rows that say nothing which agents keep.
+    said: Skips,
 }
 
 /// Findings by class while they are gathered.
@@ -104,6 +118,7 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
         renamed: HashMap::new(),
         findings: Findings::default(),
         orphans_fixed: 0,
+        skips: MendSkips::default(),
     };
     mend.bytes();
     mend.duplicates()?;
@@ -149,7 +164,7 @@ impl Mend<'_> {
 
     /// Takes a row out; its children hang on its parent.
     fn drop_row(&mut self, no: RowNo, class: Class) {
-        if !self.tree.gone.insert(no) {
+        if !self.tree.remove(no) {
             return;
         }
         self.dropped.insert(no, class);

@@ -14,6 +14,7 @@ use crate::time;
 use crate::tree::RowSet;
 
 use super::row_text::{id_value, new_row};
+use super::runs::Runs;
 use super::{Mend, NewRow};
 
 /// Where each row stands on the walk.
@@ -59,11 +60,19 @@ impl Mend<'_> {
             }
         }
         let places = Places::new(walk, index.rows.len());
+        // Whoever speaks on the walk, but for results: a reply by its number, anybody else by one that no reply has.
+        let speakers = Runs::new(walk, |no| {
+            let row = self.tree.row(no);
+            let counts = row.kind().is_turn() && !row.is(Flags::HAS_RESULT);
+            let is_reply = row.kind() == Kind::Assistant;
+            counts.then(|| if is_reply { u64::from(row.reply()) } else { u64::MAX })
+        });
         for tool in index.tools.iter().filter(|tool| tool.role == ToolRole::Result) {
             if !sent(self, tool.row) {
                 continue;
             }
-            let known = calls.get(&tool.id).is_some_and(|call| self.follows(walk, &places, *call, tool.row));
+            let known =
+                calls.get(&tool.id).is_some_and(|call| self.follows(&speakers, &places, *call, tool.row));
             if known && !results.contains_key(&tool.id) {
                 results.insert(tool.id, tool.row);
             } else {
@@ -79,33 +88,30 @@ impl Mend<'_> {
     }
 
     /// Whether a result stands where the API looks for it: behind its call and before anybody else speaks.
-    fn follows(&self, walk: &[RowNo], places: &Places, call: RowNo, result: RowNo) -> bool {
+    fn follows(&self, speakers: &Runs, places: &Places, call: RowNo, result: RowNo) -> bool {
         let Some(result_at) = places.of(result) else {
             // Beside the walk: agents that put it back put it behind its call.
             let parent = self.tree.parent[result as usize];
             return parent != NONE && self.tree.row(parent).reply() == self.tree.row(call).reply();
         };
         let reply = self.tree.row(call).reply();
-        let mut between = walk[result_at + 1..].iter().take_while(|no| **no != call);
-        between.all(|no| {
-            let row = self.tree.row(*no);
-            !row.kind().is_turn()
-                || row.is(Flags::HAS_RESULT)
-                || row.kind() == Kind::Assistant && row.reply() == reply
-        })
+        let call_at = places.of(call).filter(|at| *at > result_at).unwrap_or(usize::MAX);
+        let other = speakers.first_other(result_at + 1, u64::from(reply));
+        other >= call_at || other >= speakers.len()
     }
 
     /// C1: a call on the walk without a result, though the conversation went on.
     fn unanswered(&mut self, walk: &[RowNo], results: &HashMap<u64, RowNo>) -> io::Result<()> {
+        let replies = Runs::new(walk, |no| {
+            let row = self.tree.row(no);
+            (row.kind().is_turn() && !row.is(Flags::HAS_RESULT)).then(|| u64::from(row.reply()))
+        });
         for (at, no) in walk.iter().enumerate() {
             let row = self.tree.row(*no);
             if row.kind() != Kind::Assistant || !row.is(Flags::HAS_CALL) {
                 continue;
             }
-            let went_on = walk[..at].iter().any(|later| {
-                let later = self.tree.row(*later);
-                later.kind().is_turn() && later.reply() != row.reply() && !later.is(Flags::HAS_RESULT)
-            });
+            let went_on = replies.first_other(0, u64::from(row.reply())) < at;
             let open: Vec<u64> = self
                 .tree
                 .index
@@ -171,6 +177,13 @@ impl Mend<'_> {
     /// C10: rows of another kind between a server tool's call and its result go behind the pair.
     fn server_tools(&mut self, walk: &[RowNo], places: &Places) {
         let index = self.tree.index;
+        if !index.tools.iter().any(|tool| tool.role == ToolRole::ServerResult) {
+            return;
+        }
+        let replies = Runs::new(walk, |no| {
+            let row = self.tree.row(no);
+            row.kind().is_turn().then(|| u64::from(row.reply()))
+        });
         let mut calls: HashMap<u64, Tool> = HashMap::new();
         for result in &index.tools {
             if result.role == ToolRole::ServerCall {
@@ -186,10 +199,7 @@ impl Mend<'_> {
             }
             let reply = self.tree.row(call.row).reply();
             let between = &walk[lower + 1..upper];
-            if !between
-                .iter()
-                .any(|no| self.tree.row(*no).kind().is_turn() && self.tree.row(*no).reply() != reply)
-            {
+            if replies.first_other(lower + 1, u64::from(reply)) >= upper {
                 continue;
             }
             // root … call, x, y, result, next … leaf becomes root … call, result, x, y, next … leaf.

@@ -60,7 +60,7 @@ impl Mend<'_> {
     fn malformed(&mut self) {
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
-            if !row.is(Flags::MALFORMED) || !row.in_tree() || self.tree.gone.contains(no) {
+            if !row.is(Flags::MALFORMED) || !row.in_tree() || self.tree.is_gone(no) {
                 continue;
             }
             if row.kind() == Kind::Attachment {

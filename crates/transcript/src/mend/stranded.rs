@@ -7,6 +7,7 @@ use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo, ToolRole};
+use crate::tree::RowSet;
 
 use super::Mend;
 
@@ -23,19 +24,20 @@ impl Mend<'_> {
     fn side_steps(&mut self) {
         let Some(leaf) = self.live_end() else { return };
         let walk = self.tree.walk(leaf);
+        let mut late = RowSet::default();
         for no in walk {
             let row = self.tree.row(no);
             let continues = row.is(Flags::META | Flags::AUTO_CONTINUE);
             if !continues && !row.is(Flags::STOP_HOOK) {
                 continue;
             }
-            let Some(tail) = self.tail_before(no) else { continue };
+            let Some(tail) = self.tail_before(no, &mut late) else { continue };
             if self.tree.parent[no as usize] == NONE || self.tree.descends(no, tail) {
                 continue;
             }
             // No user went back in order to let the agent continue; but one may have before a hook ran.
-            let went_back = self.tree.index.emptied.iter().any(|marker| (tail..no).contains(marker));
-            if continues && !went_back || self.tree.descends(tail, self.answered_ancestor(no)) {
+            if continues && !self.went_back(tail..no) || self.tree.descends(tail, self.answered_ancestor(no))
+            {
                 self.found(Class::B7, no, "it follows the turn that was the last");
                 self.set_parent(no, Some(tail), Class::B7);
             }
@@ -53,15 +55,28 @@ impl Mend<'_> {
 
     /// The last turn before `no` in the file, not counting late results and calls that were never answered: agents
     /// leave those behind by design.
-    fn tail_before(&self, no: RowNo) -> Option<RowNo> {
+    fn tail_before(&mut self, no: RowNo, late: &mut RowSet) -> Option<RowNo> {
         let segment = self.tree.segment(no);
         let first = if segment == NONE { 0 } else { segment };
-        (first..no).rev().find(|candidate| {
-            self.tree.is_main(*candidate)
-                && self.tree.row(*candidate).kind().is_turn()
-                && !self.tree.is_open_call(*candidate)
-                && !self.is_late(*candidate)
-        })
+        let mut before = no;
+        loop {
+            let tree = &self.tree;
+            let settled = |no: RowNo| {
+                tree.is_main(no)
+                    && tree.row(no).kind().is_turn()
+                    && !tree.is_open_call(no)
+                    && !late.contains(no)
+            };
+            let candidate = self.skips.settled.last(before, settled).filter(|no| *no >= first)?;
+            if !self.is_late(candidate) {
+                return Some(candidate);
+            }
+            // What hangs on a row that was moved stands behind it, unless some row stands before its parent.
+            if !self.tree.forward {
+                late.insert(candidate);
+            }
+            before = candidate;
+        }
     }
 
     /// (c) A tool's result that arrived after the conversation had moved on, grafted on its old call: it would be
@@ -77,7 +92,7 @@ impl Mend<'_> {
     }
 
     /// Whether this is nothing but a result, and the conversation had gone on since its call, without it.
-    fn is_late(&self, late: RowNo) -> bool {
+    fn is_late(&mut self, late: RowNo) -> bool {
         let row = self.tree.row(late);
         if row.kind() != Kind::User || !row.is(Flags::HAS_RESULT) || row.is(Flags::SAYS) {
             return false;
@@ -91,11 +106,20 @@ impl Mend<'_> {
         let called = results.filter_map(|result| call_of(result.id)).filter(|call| *call < late);
         let Some(call) = called.min() else { return false };
         let reply = self.tree.row(call).reply();
-        (call + 1..late).any(|no| {
-            let row = self.tree.row(no);
+        let (tree, rows) = (&self.tree, self.tree.numbers().end);
+        let said = |no: RowNo| {
+            let row = tree.row(no);
             let says = row.kind().is_turn() && row.is(Flags::SAYS) && !row.is(Flags::META);
-            let other = says && self.tree.is_main(no) && (row.reply() == 0 || row.reply() != reply);
-            other && !self.tree.is_open_call(no) && !self.tree.descends(late, no)
-        })
+            says && tree.is_main(no) && !tree.is_open_call(no)
+        };
+        let mut from = call + 1;
+        while let Some(no) = self.skips.said.first(from, rows, said).filter(|no| *no < late) {
+            let other = tree.row(no).reply() == 0 || tree.row(no).reply() != reply;
+            if other && !tree.descends(late, no) {
+                return true;
+            }
+            from = no + 1;
+        }
+        false
     }
 }

@@ -31,7 +31,7 @@ impl Mend<'_> {
             None => self.options.fallback_time,
         };
         for no in self.tree.numbers() {
-            if !dated(no) || self.tree.gone.contains(no) {
+            if !dated(no) || self.tree.is_gone(no) {
                 continue;
             }
             if rows[no as usize].is(Flags::BAD_TIME) {
