@@ -23,6 +23,7 @@ pub mod old_state;
 pub mod process;
 pub mod recall;
 pub mod rekindle;
+pub mod spoken;
 #[cfg(target_os = "linux")] // ptrace
 pub mod sweep;
 pub mod talk;

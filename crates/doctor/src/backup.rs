@@ -74,6 +74,9 @@ pub struct RepairRecord {
     /// The repair that this step takes back: the name of its folder. Such a step is never itself taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
+    /// Whether the transcript was never changed: a guard or a kill came first. Its state is then `undone`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_applied: bool,
     /// The old file, while a process may still write to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<WatchedFile>,
@@ -122,6 +125,11 @@ impl RepairRecord {
     /// Whether `undo` can take this back: a finished repair, and not the taking back of one.
     pub(crate) fn can_be_undone(&self) -> bool {
         self.state == RepairState::Done && self.undoes.is_none()
+    }
+
+    /// Says that the transcript was not changed after all.
+    pub(crate) fn give_up(&mut self) {
+        (self.state, self.not_applied) = (RepairState::Undone, true);
     }
 
     /// What the record says when its step is over.
@@ -305,6 +313,7 @@ mod tests {
             classes: Vec::new(),
             absent: false,
             undoes: None,
+            not_applied: false,
             watched: None,
         };
         backup.write(&record).unwrap();

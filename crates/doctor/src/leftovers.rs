@@ -35,11 +35,12 @@ impl Clinic {
         }
         // Intents without a file beside the transcript: its inode tells whether the files had changed places.
         for (backup, mut record) in records().filter(|(_, record)| record.state == RepairState::Intent) {
-            let swapped = inode(path) == Some(record.new.ino);
-            if swapped {
+            if inode(path) == Some(record.new.ino) {
                 finished = finished.or(self.finish_undo(&backup, &record)?);
+                record.state = record.final_state();
+            } else {
+                record.give_up();
             }
-            record.state = if swapped { record.final_state() } else { RepairState::Undone };
             backup.write(&record)?;
         }
         Ok(finished)
@@ -84,7 +85,8 @@ impl Clinic {
             // The new file, which never got its place: all it holds was made from what is there.
             RepairState::Intent => {
                 durable::remove(aside)?;
-                let record = RepairRecord { state: RepairState::Undone, ..record };
+                let mut record = record;
+                record.give_up();
                 backup.write(&record)?;
                 Ok(None)
             }

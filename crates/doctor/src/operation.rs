@@ -51,6 +51,10 @@ pub struct Change {
     pub put_back: bool,
     /// Whether no transcript was there before.
     pub absent: bool,
+    /// Whether the transcript was changed at all: a guard or a kill may have come first.
+    pub applied: bool,
+    /// Whether a kill left something of it beside the transcript that `settle_intents` settles.
+    pub half_done: bool,
 }
 
 impl Current {
@@ -125,19 +129,21 @@ impl Clinic {
         Ok(())
     }
 
-    /// Adds the change of a transcript to the operation that is open.
+    /// Adds the change of a transcript to the operation that is open; `redoes` is the undone change that it makes again.
     pub(crate) fn note_change(
         &self,
         session: &SessionId,
         path: &Path,
         backup: &Backup,
         put_back: bool,
+        redoes: Option<&Backup>,
     ) -> Result<(), Error> {
         let Some(change) = self.operation.get().as_ref().map(|open| open.change) else { return Ok(()) };
         let put_back = put_back && change == EffectKind::Repair;
         let mut effect = Effect::new(if put_back { EffectKind::PutBack } else { change }).of(session);
         effect.path = Some(path.to_path_buf());
         effect.backup = Some(self.within_state(&backup.folder));
+        effect.redoes = redoes.map(|undone| self.within_state(&undone.folder));
         self.note_effect(effect)
     }
 
@@ -170,7 +176,9 @@ impl Clinic {
     pub fn change(&self, backup: &Path) -> Option<Change> {
         let folder = self.state.path().join(backup);
         let record = Backup::at(folder.clone()).record().filter(|record| record.undoes.is_none())?;
+        let watched = record.watched.is_some();
         Some(Change {
+            half_done: record.state == RepairState::Intent || (!watched && record.aside.exists()),
             backup: self.within_state(&folder),
             session: SessionId::new(&record.session_id).ok()?,
             path: record.path,
@@ -178,6 +186,7 @@ impl Clinic {
             state: record.state,
             put_back: record.absent || record.classes.is_empty(),
             absent: record.absent,
+            applied: !record.not_applied,
         })
     }
 

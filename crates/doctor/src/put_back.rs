@@ -385,7 +385,7 @@ impl Clinic {
             }
         } else {
             let taken = Backup::empty(&backups, session, at)?;
-            self.note_change(session, path, &taken, true)?;
+            self.note_change(session, path, &taken, true, None)?;
             let made = durable::write_beside(path, kept, fill)?;
             self.place_new(session, path, made, &taken, at)?;
         }

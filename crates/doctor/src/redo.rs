@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use jiff::Timestamp;
 use state::durable::{self, Kept};
+use tempfile::NamedTempFile;
 
 use crate::backup::{self, Backup, FileMark, RepairRecord};
 use crate::repair::refuse;
-use crate::swap::{self, Placement};
+use crate::swap::{self, Placement, Purpose};
 use crate::{Clinic, Error, Refusal};
 
 /// A change that was done again.
@@ -50,11 +51,23 @@ impl Clinic {
             let what = format!("what the change had made of {} is no longer kept", record.path.display());
             return Ok(Some(Err(Refusal::Diverged(what))));
         };
-        if record.absent {
-            self.create_again(&record, &session, &made, dry_run).map(Some)
+        let again = Again { taken: &taken, record: &record, session: &session, made: &made };
+        let redone = if record.absent {
+            self.create_again(&again, dry_run)?
         } else {
-            self.place_again(&record, &session, &made, dry_run).map(Some)
+            self.place_again(&again, dry_run)?
+        };
+        let redone = match redone {
+            Err(refusal) => return Ok(Some(Err(refusal))),
+            Ok(kept_since) => Redone { session, path: record.path, kept_since },
+        };
+        if !dry_run {
+            self.note_ours(&redone.session, &redone.path)?;
+            self.tell("redo", |entry| {
+                entry.with("sessionId", redone.session.as_str()).with("path", redone.path.to_string_lossy())
+            })?;
         }
+        Ok(Some(Ok(redone)))
     }
 
     /// The file among the backups of a conversation that begins with what a change had made.
@@ -71,14 +84,9 @@ impl Clinic {
         Ok(None)
     }
 
-    /// The transcript must begin with what the undo left.
-    fn place_again(
-        &self,
-        record: &RepairRecord,
-        session: &SessionId,
-        made: &Path,
-        dry_run: bool,
-    ) -> Result<Result<Redone, Refusal>, Error> {
+    /// The transcript must begin with what the undo left. Returns how many bytes were said since.
+    fn place_again(&self, again: &Again<'_>, dry_run: bool) -> Result<Result<u64, Refusal>, Error> {
+        let Again { record, session, .. } = *again;
         let path = &record.path;
         let current = state::files::open(path).map_err(Error::read(path))?;
         let meta = current.metadata().map_err(Error::read(path))?;
@@ -89,66 +97,63 @@ impl Clinic {
             return Ok(Err(Refusal::Diverged(what)));
         }
         let kept_since = meta.len() - record.old.size;
-        let redone = Redone { session: session.clone(), path: path.clone(), kept_since };
         if dry_run {
-            return Ok(Ok(redone));
+            return Ok(Ok(kept_since));
         }
-        let mut source = state::files::open(made).map_err(Error::read(made))?;
         let mut since = current.try_clone().map_err(Error::read(path))?;
         since.seek(SeekFrom::Start(record.old.size)).map_err(Error::read(path))?;
-        let file = durable::write_beside(path, Kept::of(&meta), |out| {
-            std::io::copy(&mut source.by_ref().take(record.new.size), out)?;
-            std::io::copy(&mut since, out)?;
-            Ok(())
-        })?;
+        let made = again.write(Kept::of(&meta), since)?;
         let now = Timestamp::now();
         let backup = Backup::take(&self.vault.backups(), session, path, now)?;
         let classes = record.classes.clone();
-        let placement =
-            Placement { session, path, old: current, meta: &meta, made: file, backup, classes, now };
-        match self.place(placement)? {
+        let placement = Placement { session, path, old: current, meta: &meta, made, backup, classes, now };
+        match self.place_for(placement, Purpose::Redo(again.taken))? {
             Err(refusal) => return Ok(Err(refusal)),
             Ok(swapped) => swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?,
         }
-        self.note_ours(session, path)?;
-        self.tell("redo", |entry| {
-            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
-        })?;
-        Ok(Ok(redone))
+        Ok(Ok(kept_since))
     }
 
     /// Nothing may stand where the undo left nothing.
-    fn create_again(
-        &self,
-        record: &RepairRecord,
-        session: &SessionId,
-        made: &Path,
-        dry_run: bool,
-    ) -> Result<Result<Redone, Refusal>, Error> {
+    fn create_again(&self, again: &Again<'_>, dry_run: bool) -> Result<Result<u64, Refusal>, Error> {
+        let Again { taken, record, session, made } = *again;
         let path = &record.path;
         if std::fs::symlink_metadata(path).is_ok() {
             let what = format!("{} is there again since the undo", path.display());
             return Ok(Err(Refusal::Diverged(what)));
         }
-        let meta = std::fs::metadata(made).map_err(Error::read(made))?;
-        let redone = Redone { session: session.clone(), path: path.clone(), kept_since: 0 };
         if dry_run {
-            return Ok(Ok(redone));
+            return Ok(Ok(0));
         }
+        let meta = std::fs::metadata(made).map_err(Error::read(made))?;
         let now = Timestamp::now();
         let backup = Backup::empty(&self.vault.backups(), session, now)?;
-        self.note_change(session, path, &backup, true)?;
+        self.note_change(session, path, &backup, true, Some(taken))?;
         durable::private_dir(path.parent().unwrap_or(path))?;
-        let kept = Kept { mode: None, mtime: meta.modified().ok() };
-        let mut source = state::files::open(made).map_err(Error::read(made))?;
-        let file = durable::write_beside(path, kept, |out| {
-            std::io::copy(&mut source.by_ref().take(record.new.size), out).map(|_| ())
-        })?;
+        let file = again.write(Kept { mode: None, mtime: meta.modified().ok() }, std::io::empty())?;
         self.place_new(session, path, file, &backup, now)?;
-        self.note_ours(session, path)?;
-        self.tell("redo", |entry| {
-            entry.with("sessionId", session.as_str()).with("path", path.to_string_lossy())
-        })?;
-        Ok(Ok(redone))
+        Ok(Ok(0))
+    }
+}
+
+/// An undone change that is to be made again.
+#[derive(Clone, Copy)]
+struct Again<'a> {
+    /// Its backup, and what that tells.
+    taken: &'a Backup,
+    record: &'a RepairRecord,
+    session: &'a SessionId,
+    /// A file that begins with what the change had made.
+    made: &'a Path,
+}
+
+impl Again<'_> {
+    /// Writes what the change had made, and `since` behind it, beside the transcript.
+    fn write(&self, kept: Kept, mut since: impl Read) -> Result<NamedTempFile, Error> {
+        let mut source = state::files::open(self.made).map_err(Error::read(self.made))?;
+        Ok(durable::write_beside(&self.record.path, kept, |out| {
+            std::io::copy(&mut source.by_ref().take(self.record.new.size), out)?;
+            std::io::copy(&mut since, out).map(|_| ())
+        })?)
     }
 }

@@ -67,25 +67,41 @@ pub(crate) struct Placement<'a> {
     pub(crate) now: Timestamp,
 }
 
+/// What a swap is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// A change of its own.
+    Change,
+    /// It undoes the change that this backup tells of.
+    Undo(&'a Backup),
+    /// It makes the undone change again that this backup tells of.
+    Redo(&'a Backup),
+}
+
 impl Clinic {
     /// Puts a finished file in the place of another: the copy is compared, the intent is on disk, owners and writers are
     /// looked for once more, and only then the two change places.
     pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped<'_>, Refusal>, Error> {
-        self.place_step(placement, None)
+        self.place_for(placement, Purpose::Change)
     }
 
-    /// The same for a step that takes back the repair in the folder `undoes`.
-    pub(crate) fn place_step(
+    /// The same for a step that undoes another change, or does one again.
+    pub(crate) fn place_for(
         &self,
         placement: Placement<'_>,
-        undoes: Option<String>,
+        purpose: Purpose<'_>,
     ) -> Result<Result<Swapped<'_>, Refusal>, Error> {
         let Placement { session, path, old, meta, made, backup, classes, now } = placement;
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Ok(Err(Refusal::Foreign { uid: meta.uid() }));
         }
+        let undoes = match purpose {
+            Purpose::Undo(taken) => taken.name(),
+            Purpose::Change | Purpose::Redo(_) => None,
+        };
+        let redoes = if let Purpose::Redo(undone) = purpose { Some(undone) } else { None };
         if undoes.is_none() {
-            self.note_change(session, path, &backup, classes.is_empty())?;
+            self.note_change(session, path, &backup, classes.is_empty(), redoes)?;
         }
         let old_mark = backup::mark(path, &old, meta.len())?;
         let copy = backup.transcript();
@@ -106,6 +122,7 @@ impl Clinic {
             classes,
             absent: false,
             undoes,
+            not_applied: false,
             watched: None,
         };
         // Before the file has its name beside the transcript: whatever is found there is then known.
@@ -122,7 +139,7 @@ impl Clinic {
         let changed = || (!is_unchanged(path, &record.old, modified)).then_some(Refusal::Changing);
         if let Some(refusal) = owned.or_else(changed) {
             durable::remove(&record.aside)?;
-            record.state = RepairState::Undone;
+            record.give_up();
             backup.write(&record)?;
             return Ok(Err(refusal));
         }
@@ -151,6 +168,7 @@ impl Clinic {
             classes: Vec::new(),
             absent: true,
             undoes: None,
+            not_applied: false,
             watched: None,
         };
         backup.write(&record)?;
@@ -190,7 +208,7 @@ pub(crate) fn take_back_exchange(record: &mut RepairRecord) -> Result<(), Error>
     if back == record.new.ino {
         durable::remove(&record.aside)?;
     }
-    record.state = RepairState::Undone;
+    record.give_up();
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::backup::{self, Backup, RepairRecord, RepairState, WatchedFile};
 use crate::lease::{self, Writers};
 use crate::record_paths::is_link;
 use crate::repair::refuse;
-use crate::swap::{self, Placement};
+use crate::swap::{self, Placement, Purpose};
 use crate::{Clinic, Error, Refusal};
 
 /// A repair that was taken back.
@@ -189,7 +189,7 @@ impl Clinic {
         let classes = Vec::new();
         let placement =
             Placement { session, path: &path, old: current, meta: &meta, made, backup, classes, now };
-        match self.place_step(placement, taken.name())? {
+        match self.place_for(placement, Purpose::Undo(taken))? {
             Err(refusal) => Ok(Err(refusal)),
             Ok(swapped) => {
                 swap::watch(vec![swapped]).into_iter().collect::<Result<(), Error>>()?;

@@ -64,6 +64,7 @@ impl History {
         older.extend(history.older_restores());
         history.all.extend(older);
         for at in 0..history.all.len() {
+            history.drop_redone(at);
             history.all[at].state = history.state(&history.all[at]);
         }
         // One in which everything was refused, or that was killed before its first change, changed nothing.
@@ -72,6 +73,27 @@ impl History {
         history.all.retain(|_| standing.next().unwrap_or(true));
         history.all = operations::newest_first(history.all);
         history
+    }
+
+    /// Leaves out changes that were made again: a `redo` that was killed leaves the undone one beside the new one.
+    fn drop_redone(&mut self, at: usize) {
+        let effects = &self.all[at].effects;
+        let counts = |effect: &&Effect| self.standing(effect) != Standing::Refused;
+        let redone: BTreeSet<PathBuf> =
+            effects.iter().filter(counts).filter_map(|effect| effect.redoes.clone()).collect();
+        let replaced = |effect: &Effect| effect.backup.as_ref().is_some_and(|one| redone.contains(one));
+        self.all[at].effects.retain(|effect| !replaced(effect));
+    }
+
+    /// Finishes or gives up what a killed repair has left half done, unless one is running: that decides what there is to
+    /// undo, and what to do again.
+    pub(crate) fn finish_interrupted(self, context: &Context) -> Result<History, Failure> {
+        let half_done = self.changes.values().any(|change| change.half_done);
+        if !half_done || self.all.iter().any(|one| one.state == OperationState::Running) {
+            return Ok(self);
+        }
+        context.clinic.settle_intents(None)?;
+        Ok(History::load(context))
     }
 
     /// Repairs of a version that wrote no operations, or of a program that uses the library.
@@ -160,14 +182,10 @@ impl History {
                 Standing::Refused
             }
             None => Standing::Gone,
+            Some(change) if !change.applied => Standing::Refused,
             Some(change) if change.state == RepairState::Undone => Standing::Undone,
             Some(_) => Standing::InForce,
         }
-    }
-
-    /// Whether a killed repair has left a swap of which it must be seen whether it happened.
-    pub(crate) fn is_half_done(&self) -> bool {
-        self.changes.values().any(|change| change.state == RepairState::Intent)
     }
 
     /// The decision record of a restore.

@@ -158,6 +158,9 @@ pub struct Effect {
     /// How many things it concerned, where it is about several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// The undone change that this one does again: the folder of its backup. A `redo` that was killed leaves both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redoes: Option<PathBuf>,
 }
 
 impl Effect {
@@ -173,6 +176,7 @@ impl Effect {
             save: None,
             closing: Vec::new(),
             count: None,
+            redoes: None,
         }
     }
 

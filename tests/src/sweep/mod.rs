@@ -4,6 +4,7 @@
 //! A kill between two such calls leaves the same files behind wherever it falls, so this meets every state that a kill of the
 //! program can leave. To add a command, write a file that makes a [`Subject`] and name it in [`SUBJECTS`].
 
+mod forget;
 mod tmux;
 mod transcripts;
 mod vault;
@@ -35,14 +36,17 @@ pub struct Subject {
 }
 
 /// Every command that can be swept.
-pub const SUBJECTS: [&Subject; 10] = [
+pub const SUBJECTS: [&Subject; 13] = [
     &transcripts::REPAIR,
     &transcripts::UNDO,
     &transcripts::UNDO_OF_PUTTING_BACK,
+    &transcripts::REDO,
+    &transcripts::REDO_OF_PUTTING_BACK,
     &transcripts::SETTLE_OF_KEPT,
     &vault::SYNC,
     &vault::RESTORE,
     &vault::RESTORE_DELETED,
+    &forget::FORGET,
     &tmux::SAVE,
     &tmux::FIRST_SAVE,
     &tmux::RESTORE,
@@ -224,6 +228,23 @@ impl Scene {
             Some(code) if codes.contains(&code) => Ok(done),
             code => bail!("{arguments:?} ended with {code:?}: {}", done.words()),
         }
+    }
+
+    /// The change was made, and can be undone once.
+    fn is_changed_and_undoable(&self, again: &Finished) -> Result<()> {
+        ensure!(again.success(), "ended with {:?}", again.code());
+        self.is(&self.new)?;
+        self.is_tidy()?;
+        self.is_undone_once()
+    }
+
+    /// One undo brings the old bytes back, and a second one finds nothing.
+    fn is_undone_once(&self) -> Result<()> {
+        self.ends(&["undo", SESSION], &[0])?;
+        self.is(&self.old)?;
+        self.is_tidy()?;
+        self.ends(&["undo", SESSION], &[3])?;
+        self.is(&self.old)
     }
 
     /// Nothing of rekindle is left beside a transcript, and the vault is whole.

@@ -1,9 +1,10 @@
-//! Repairing a transcript, and taking that back.
+//! Repairing a transcript, taking that back, and doing it again.
 
 use std::fs;
 use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::{SESSION, Scene, Subject};
 use crate::base::GHOST;
@@ -17,7 +18,7 @@ pub(super) const REPAIR: Subject = Subject {
     arguments: &["repair", SESSION],
     prepare: wounded,
     after_kill: Scene::is_old_or_new,
-    judge: repaired_and_undone,
+    judge: Scene::is_changed_and_undoable,
 };
 
 pub(super) const UNDO: Subject = Subject {
@@ -34,6 +35,22 @@ pub(super) const UNDO_OF_PUTTING_BACK: Subject = Subject {
     prepare: put_back,
     after_kill: Scene::is_old_or_new,
     judge: undone,
+};
+
+pub(super) const REDO: Subject = Subject {
+    name: "redo",
+    arguments: &["redo"],
+    prepare: undone_repair,
+    after_kill: Scene::is_old_or_new,
+    judge: redone,
+};
+
+pub(super) const REDO_OF_PUTTING_BACK: Subject = Subject {
+    name: "redo of putting back",
+    arguments: &["redo"],
+    prepare: undone_putting_back,
+    after_kill: Scene::is_old_or_new,
+    judge: redone,
 };
 
 pub(super) const SETTLE_OF_KEPT: Subject = Subject {
@@ -54,17 +71,6 @@ fn wounded() -> Result<Scene> {
     let (new, _) = transcript::repair_bytes(&old, Some(SESSION)).context("no repair")?;
     home.put(SESSION, &old)?;
     Ok(Scene { home, old: Some(old), new: Some(new) })
-}
-
-fn repaired_and_undone(scene: &Scene, again: &Finished) -> Result<()> {
-    ensure!(again.success(), "ended with {:?}", again.code());
-    scene.is(&scene.new)?;
-    scene.is_tidy()?;
-    scene.ends(&["undo", SESSION], &[0])?;
-    scene.is(&scene.old)?;
-    scene.is_tidy()?;
-    scene.ends(&["undo", SESSION], &[3])?;
-    scene.is(&scene.old)
 }
 
 /// A repaired conversation: what undo calls new is what was there before the repair.
@@ -88,15 +94,52 @@ fn undone(scene: &Scene, again: &Finished) -> Result<()> {
 
 /// A conversation that was deleted and put back from the vault.
 fn put_back() -> Result<Scene> {
-    let home = Home::new()?;
-    let path = home.put_talk(SESSION, 5)?;
-    let old = fs::read(&path)?;
-    let scene = Scene { home, old: Some(old), new: None };
-    scene.ends(&["vault", "sync"], &[0])?;
-    fs::remove_file(&path)?;
+    let scene = super::vault::deleted()?;
     scene.ends(&["vault", "restore", SESSION], &[0])?;
-    scene.is(&scene.old)?;
-    Ok(scene)
+    scene.is(&scene.new)?;
+    Ok(Scene { old: scene.new, new: scene.old, home: scene.home })
+}
+
+/// A repair that was undone: what redo calls new is what the repair had made.
+fn undone_repair() -> Result<Scene> {
+    taken_back(repaired()?)
+}
+
+fn undone_putting_back() -> Result<Scene> {
+    taken_back(put_back()?)
+}
+
+fn taken_back(scene: Scene) -> Result<Scene> {
+    scene.ends(&["undo", SESSION], &[0])?;
+    scene.is(&scene.new)?;
+    Ok(Scene { old: scene.new, new: scene.old, home: scene.home })
+}
+
+/// The change is made once, `history` shows it once, and it can be undone and made again.
+fn redone(scene: &Scene, again: &Finished) -> Result<()> {
+    // Refused: a run that was killed when all was done leaves nothing to do again.
+    ensure!(matches!(again.code(), Some(0 | 3)), "ended with {:?}", again.code());
+    scene.is(&scene.new)?;
+    scene.is_tidy()?;
+    shows_one_change(scene, "done")?;
+    scene.is_undone_once()?;
+    shows_one_change(scene, "undone")?;
+    scene.ends(&["redo"], &[0])?;
+    scene.is(&scene.new)?;
+    shows_one_change(scene, "done")
+}
+
+/// `history` has one operation with one effect, and both stand like this.
+fn shows_one_change(scene: &Scene, state: &str) -> Result<()> {
+    let listed: Value = serde_json::from_str(&scene.ends(&["history", "--json"], &[0])?.stdout)?;
+    let operations = listed["operations"].as_array().context("no operations")?;
+    let effects = operations.iter().flat_map(|operation| operation["effects"].as_array()).flatten();
+    let effects: Vec<&Value> = effects.filter(|effect| effect["state"] != "refused").collect();
+    let is = |one: &Value| one["state"] == state;
+    let well = operations.len() == 1 && is(&operations[0]) && effects.len() == 1 && is(effects[0]);
+    let states: Vec<&Value> = effects.iter().map(|effect| &effect["state"]).collect();
+    ensure!(well, "history has {} operations, not one that is {state}: {states:?}", operations.len());
+    Ok(())
 }
 
 /// A repair during which a process had the transcript open; it has written two rows since and is gone.

@@ -47,7 +47,10 @@ struct Reported {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let history = History::load(context);
+    let mut history = History::load(context);
+    if !args.dry_run {
+        history = history.finish_interrupted(context)?;
+    }
     let operation = choose(context, &history, args)?;
     let undone = |effect: &&Effect| history.standing(effect) == Standing::Undone;
     let effects: Vec<&Effect> = operation.effects.iter().filter(undone).collect();

@@ -100,11 +100,8 @@ impl Reported {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut history = History::load(context);
-    let running = |operation: &&Operation| operation.state == OperationState::Running;
-    if !args.dry_run && history.is_half_done() && !history.all.iter().any(|one| running(&one)) {
-        // What a killed repair left half done is finished or forgotten first: that decides what there is to undo.
-        context.clinic.settle_intents(None)?;
-        history = History::load(context);
+    if !args.dry_run {
+        history = history.finish_interrupted(context)?;
     }
     let mut chosen = choose(context, &history, args)?;
     if !args.dry_run && !args.yes && chosen.panes.as_ref().is_some_and(Panes::ends_agents) {
@@ -371,7 +368,10 @@ fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
 /// Writes down that the undo of some effects has begun: killed, the next undo completes this one and takes nothing else.
 fn begin(context: &Context, operation: &Operation, effects: &[usize]) -> Result<(), Failure> {
     let chosen: Vec<&Effect> = effects.iter().map(|at| &operation.effects[*at]).collect();
+    let known = &operation.effects;
     Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+        // Those that were done again have gone from the history, and go from the file now.
+        operation.effects.retain(|effect| known.iter().any(|one| is_same(one, effect)));
         let ours = |effect: &&mut Effect| chosen.iter().any(|one| is_same(one, effect));
         operation.effects.iter_mut().filter(ours).for_each(|effect| effect.state = EffectState::Undoing);
         Some(operation)
