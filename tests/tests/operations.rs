@@ -314,3 +314,71 @@ fn operations_hold_no_text_of_conversations() {
         assert!(said.iter().all(|said| !written.contains(said.as_str())), "{written}");
     }
 }
+
+#[test]
+fn an_emptied_record_is_listed_as_damaged_and_named() {
+    let (home, _) = damaged(1);
+    assert!(home.rekindle(&["repair", &session(0)]).unwrap().success());
+    let listed = home.rekindle_json(&["history"]).unwrap();
+    let id = listed["operations"][0]["id"].as_str().unwrap().to_owned();
+    // The record in the backup: the operation stays, and says why it cannot be undone.
+    let folder = listed["operations"][0]["effects"][0]["backupPath"].as_str().unwrap();
+    let backup = PathBuf::from(folder).join("repair.json");
+    let whole = fs::read(&backup).unwrap();
+    fs::write(&backup, b"").unwrap();
+    let listed = home.rekindle_json(&["history"]).unwrap();
+    let operation = &listed["operations"][0];
+    assert_eq!((&operation["id"], &operation["undoable"]), (&json!(id), &json!(false)), "{listed:#}");
+    assert_eq!(operation["effects"][0]["state"], "damaged");
+    let undo = home.rekindle(&["undo", &id]).unwrap();
+    assert_eq!(undo.code(), Some(3), "{}", undo.words());
+    assert!(undo.stderr.contains("damaged"), "{}", undo.stderr);
+    fs::write(&backup, whole).unwrap();
+    // The operation's own record: it is named by what its file is called.
+    let mut files = fs::read_dir(home.state().join("operations")).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    fs::write(&file, b"").unwrap();
+    let listed = home.rekindle_json(&["history"]).unwrap();
+    assert_eq!(listed["damaged"][0]["id"], json!(id), "{listed:#}");
+    assert_eq!(listed["damaged"][0]["path"], json!(file), "{listed:#}");
+    assert!(listed["damaged"][0]["startedAt"].is_string(), "{listed:#}");
+    let shown = home.rekindle(&["history"]).unwrap().stdout;
+    assert!(shown.contains("damaged") && shown.contains(&id), "{shown}");
+    let undo = home.rekindle(&["undo", "--dry-run"]).unwrap();
+    assert!(undo.stderr.contains("record is damaged"), "{}", undo.words());
+    assert_eq!(home.rekindle(&["undo", &id]).unwrap().code(), Some(3));
+}
+
+/// A restore put a conversation back, and its agent has gone on with it since: an undo of the restore keeps the transcript.
+#[test]
+fn what_an_undo_has_kept_is_recorded_as_kept() {
+    let home = Home::new().unwrap();
+    let path = home.put_talk(&session(0), 4).unwrap();
+    let whole = fs::read(&path).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    fs::remove_file(&path).unwrap();
+    assert!(home.rekindle(&["vault", "restore", &session(0)]).unwrap().success());
+    let file = fs::read_dir(home.state().join("operations")).unwrap().next().unwrap().unwrap().path();
+    let mut operation: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let restore = json!({"kind": "restore", "state": "undone", "restoreId": "gone"});
+    operation["effects"].as_array_mut().unwrap().push(restore);
+    fs::write(&file, operation.to_string()).unwrap();
+    fs::write(&path, talk::talk(&session(0), &home.project(), 5).bytes()).unwrap();
+
+    let undo = home.rekindle(&["undo"]).unwrap();
+    assert_eq!(undo.code(), Some(3), "{}", undo.words());
+    let effects = operations(&home)[0]["effects"].as_array().unwrap().clone();
+    let states: Vec<&Value> = effects.iter().map(|effect| &effect["state"]).collect();
+    assert_eq!(states, ["kept", "undone"]);
+    let next = home.rekindle(&["undo"]).unwrap();
+    assert!(
+        next.stderr.contains("nothing to undo"),
+        "it stands in the way of no older one: {}",
+        next.words()
+    );
+    // Its user can still undo it by name, once nothing speaks against it.
+    fs::write(&path, &whole).unwrap();
+    assert!(home.rekindle(&["undo", &session(0)]).unwrap().success());
+    assert!(!path.exists());
+    assert_eq!(operations(&home)[0]["effects"][0]["state"], "undone");
+}

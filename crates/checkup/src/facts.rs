@@ -311,6 +311,10 @@ pub struct VaultFacts {
     pub losses: Vec<String>,
     /// Conversations whose forgetting was interrupted.
     pub unfinished: Vec<String>,
+    /// Conversations whose copy is damaged: the short id.
+    pub unusable: Vec<String>,
+    /// Tombstones that are in doubt, one sentence each.
+    pub doubtful: Vec<String>,
     /// Why it cannot be read.
     pub trouble: Option<String>,
 }

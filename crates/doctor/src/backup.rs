@@ -208,6 +208,11 @@ impl Backup {
             .filter(|record: &RepairRecord| record.schema <= RepairRecord::SCHEMA)
     }
 
+    /// Whether there is a record that cannot be read: it was emptied or cut short, or a newer version wrote it.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.record_path().exists() && self.record().is_none()
+    }
+
     /// Keeps what a plan takes out of the file, one line of JSON before each piece.
     pub(crate) fn keep_rejects(&self, plan: &Plan, source: &File, round: usize) -> Result<(), Error> {
         if plan.rejects.is_empty() {
@@ -262,6 +267,12 @@ pub(crate) fn repairs(backups: &Path, session: Option<&str>) -> Vec<(Backup, Rep
     }
     found.sort_by_key(|(latest, _)| std::cmp::Reverse(*latest));
     found.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Every backup whose record cannot be read.
+pub(crate) fn damaged(backups: &Path) -> Vec<Backup> {
+    let all = folders(backups).into_iter().flat_map(|session| folders(&session)).map(Backup::at);
+    all.filter(Backup::is_damaged).collect()
 }
 
 fn folders(path: &Path) -> Vec<PathBuf> {

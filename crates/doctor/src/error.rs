@@ -71,6 +71,11 @@ pub enum Refusal {
     Harmful(Box<transcript::Harm>),
     /// The conversation went another way since.
     Diverged(String),
+    /// Rows were added to a transcript since it was put back where none was: the undo would take them away with it.
+    SaidSince {
+        /// How many bytes.
+        bytes: u64,
+    },
     /// A record names what is not rekindle's to change, or a backup is not what was kept.
     NotOurs(String),
     /// Damage in the vault leaves a doubt about what the file last held.
@@ -109,6 +114,9 @@ impl std::fmt::Display for Refusal {
                 )
             }
             Refusal::Diverged(why) | Refusal::NotOurs(why) => f.write_str(why),
+            Refusal::SaidSince { bytes } => {
+                write!(f, "{bytes} bytes were added since it was put back: the transcript stays")
+            }
             Refusal::Doubtful(why) => {
                 write!(
                     f,

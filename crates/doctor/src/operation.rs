@@ -172,6 +172,12 @@ impl Clinic {
         all.filter_map(|(backup, _)| self.change(&backup.folder)).collect()
     }
 
+    /// The folders of backups whose record cannot be read, relative to the state directory.
+    pub fn damaged_changes(&self) -> Vec<PathBuf> {
+        let damaged = backup::damaged(&self.vault.backups());
+        damaged.into_iter().map(|backup| self.within_state(&backup.folder)).collect()
+    }
+
     /// The change that a backup tells of: its folder, whole or relative to the state directory.
     pub fn change(&self, backup: &Path) -> Option<Change> {
         let folder = self.state.path().join(backup);

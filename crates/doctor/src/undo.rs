@@ -171,6 +171,9 @@ impl Clinic {
             return Ok(Err(refusal));
         }
         let kept_since = meta.len() - record.new.size;
+        if record.absent && kept_since > 0 {
+            return Ok(Err(Refusal::SaidSince { bytes: kept_since }));
+        }
         let undone =
             Undone { session: session.clone(), path: path.clone(), repaired_at: record.at, kept_since };
         if dry_run {

@@ -6,11 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use agents::SessionId;
 use doctor::{Change, RepairState};
+use jiff::Timestamp;
 use recovery::{BY_ITSELF, DecisionRecord};
+use state::StateDir;
 use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 use crate::restoring::FROM_ITS_PANE;
 
 /// Every operation, newest first.
@@ -21,6 +24,21 @@ pub(crate) struct History {
     state_dir: PathBuf,
     restores: BTreeMap<String, DecisionRecord>,
     changes: BTreeMap<PathBuf, Change>,
+    /// Folders of backups whose record cannot be read.
+    damaged_changes: BTreeSet<PathBuf>,
+    /// What cannot be listed because its record cannot be read.
+    pub(crate) damaged: Vec<Damaged>,
+}
+
+/// An operation, or a change that no operation names, whose record cannot be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Damaged {
+    /// The operation's id; nothing where the record is a backup's.
+    pub(crate) id: Option<String>,
+    /// When it was, where a name tells.
+    pub(crate) at: Option<Timestamp>,
+    /// The record.
+    pub(crate) path: PathBuf,
 }
 
 /// How an effect stands, by what is on disk.
@@ -28,23 +46,34 @@ pub(crate) struct History {
 pub(crate) enum Standing {
     /// It can be undone.
     InForce,
+    /// It is in force: an undo has left it alone, because what is in it goes on.
+    Kept,
     /// It was undone.
     Undone,
     /// A guard stopped it: nothing was changed.
     Refused,
     /// What an undo needs is no longer kept.
     Gone,
+    /// The record in its backup cannot be read.
+    Damaged,
     /// It cannot be undone.
     Lasting,
 }
 
 impl Standing {
+    /// Whether it can be undone, at least where its user names it.
+    pub(crate) fn is_in_force(self) -> bool {
+        matches!(self, Standing::InForce | Standing::Kept)
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Standing::InForce | Standing::Lasting => "done",
             Standing::Undone => "undone",
+            Standing::Kept => "kept",
             Standing::Refused => "refused",
             Standing::Gone => "done_without_backup",
+            Standing::Damaged => "damaged",
         }
     }
 }
@@ -58,7 +87,10 @@ impl History {
             state_dir: state.path().to_path_buf(),
             restores: recovery::decisions(state).map(|record| (record.restore_id.clone(), record)).collect(),
             changes: context.clinic.changes().into_iter().map(|one| (one.backup.clone(), one)).collect(),
+            damaged_changes: context.clinic.damaged_changes().into_iter().collect(),
+            damaged: Vec::new(),
         };
+        history.damaged = history.find_damaged(state);
         history.filed = history.all.iter().map(|operation| operation.id.clone()).collect();
         let mut older = history.older_repairs();
         older.extend(history.older_restores());
@@ -73,6 +105,28 @@ impl History {
         history.all.retain(|_| standing.next().unwrap_or(true));
         history.all = operations::newest_first(history.all);
         history
+    }
+
+    fn find_damaged(&self, state: &StateDir) -> Vec<Damaged> {
+        let operations = operations::damaged(state).into_iter();
+        let operations =
+            operations.map(|one| Damaged { id: Some(one.id), at: one.started_at, path: one.path });
+        let effects = self.all.iter().flat_map(|operation| &operation.effects);
+        let named: BTreeSet<&PathBuf> = effects.filter_map(|effect| effect.backup.as_ref()).collect();
+        let changes = self.damaged_changes.iter().filter(|folder| !named.contains(folder));
+        let changes = changes.map(|folder| Damaged {
+            id: None,
+            at: None,
+            path: self.state_dir.join(folder).join("repair.json"),
+        });
+        operations.chain(changes).collect()
+    }
+
+    /// Says of each damaged record that it is passed over.
+    pub(crate) fn say_damaged(&self) {
+        for damaged in &self.damaged {
+            say(&format!("rekindle: passed over, because its record is damaged: {}", damaged.path.display()));
+        }
     }
 
     /// Leaves out changes that were made again: a `redo` that was killed leaves the undone one beside the new one.
@@ -166,6 +220,7 @@ impl History {
         match effect.state {
             EffectState::Refused => return Standing::Refused,
             EffectState::Undone => return Standing::Undone,
+            EffectState::Kept => return Standing::Kept,
             EffectState::Undoing => return Standing::InForce,
             EffectState::Done => {}
         }
@@ -177,6 +232,9 @@ impl History {
             };
         }
         match effect.backup.as_ref().and_then(|backup| self.changes.get(backup)) {
+            None if effect.backup.as_ref().is_some_and(|folder| self.damaged_changes.contains(folder)) => {
+                Standing::Damaged
+            }
             // Killed after the copy and before its record, nothing was changed.
             None if effect.backup.as_ref().is_some_and(|folder| self.state_dir.join(folder).exists()) => {
                 Standing::Refused
@@ -195,11 +253,13 @@ impl History {
 
     /// Why an operation cannot be undone; nothing where some of it can.
     pub(crate) fn not_undoable(&self, operation: &Operation) -> Option<&'static str> {
-        let in_force = |effect: &Effect| self.standing(effect) == Standing::InForce;
+        let in_force = |effect: &Effect| self.standing(effect).is_in_force();
         if operation.effects.iter().any(in_force) {
             return None;
         }
+        let damaged = operation.effects.iter().any(|effect| self.standing(effect) == Standing::Damaged);
         operation.not_undoable().or(Some(match operation.state {
+            _ if damaged => "the record in its backup is damaged",
             OperationState::Undone => "it was undone",
             _ => "its backup is no longer kept",
         }))
@@ -212,6 +272,11 @@ impl History {
 
     /// The operation that a text names; nothing where it names none.
     pub(crate) fn named(&self, context: &Context, text: &str) -> Result<Option<&Operation>, Failure> {
+        if let Some(damaged) = self.damaged.iter().find(|one| one.id.as_deref() == Some(text)) {
+            let what = format!("the record of the operation {text} is damaged: {}", damaged.path.display());
+            return Err(Failure::new(Exit::Refused, what)
+                .hint("the bytes from before its changes are below vault/backups in the state directory"));
+        }
         match operations::named(text, &self.all).as_slice() {
             [] => Ok(None),
             [only] if text.len() < only.id.len() && context.session(text).is_ok() => {
@@ -232,7 +297,7 @@ impl History {
             let ours = |effect: &Effect| {
                 effect.kind != EffectKind::Restore
                     && effect.session_id.as_ref() == Some(session)
-                    && self.standing(effect) == Standing::InForce
+                    && self.standing(effect).is_in_force()
             };
             Some((operation, operation.effects.iter().rposition(ours)?))
         })

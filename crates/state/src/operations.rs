@@ -126,6 +126,8 @@ pub enum EffectState {
     Undoing,
     /// It was undone.
     Undone,
+    /// An undo has left it in force, because what is in it goes on.
+    Kept,
 }
 
 /// One change.
@@ -303,6 +305,37 @@ pub fn list(state: &StateDir) -> Vec<Operation> {
         }
     }
     all
+}
+
+/// An operation whose file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedOperation {
+    /// The file.
+    pub path: PathBuf,
+    /// Its id, as the file's name says.
+    pub id: String,
+    /// When it began, as the file's name says.
+    pub started_at: Option<Timestamp>,
+}
+
+/// Every operation whose file cannot be read, newest first: emptied, cut short, or another user's.
+pub fn damaged(state: &StateDir) -> Vec<DamagedOperation> {
+    let unreadable = files(state).into_iter().filter(|path| read(path).is_none());
+    let mut found: Vec<DamagedOperation> = unreadable
+        .map(|path| {
+            let name = name_of(&path);
+            let (stamp, id) = name.trim_end_matches(".json").rsplit_once('-').unwrap_or((&name, &name));
+            let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S%.fZ", stamp).ok();
+            let started_at = at.and_then(|at| at.to_zoned(jiff::tz::TimeZone::UTC).ok());
+            DamagedOperation {
+                id: id.to_owned(),
+                started_at: started_at.map(|at| at.timestamp()),
+                path: path.clone(),
+            }
+        })
+        .collect();
+    found.sort_by(|one, other| other.path.cmp(&one.path));
+    found
 }
 
 /// The newest first, by their sequence numbers where they have some.

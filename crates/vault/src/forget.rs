@@ -30,6 +30,7 @@ impl Vault {
             config: config.or_else(|| before.and_then(|before| before.config)),
             unfinished: true,
             held_by,
+            machine: tombstone::this_machine(),
         };
         tombstone.write(&self.forgotten_path(key))
     }
@@ -76,7 +77,7 @@ impl Vault {
 
     /// Whether a conversation was forgotten on purpose, or is being forgotten.
     pub fn is_forgotten(&self, key: &Key) -> bool {
-        self.forgotten_path(key).exists()
+        self.forgotten_path(key).exists() && self.forgotten().is_ok_and(|forgotten| forgotten.has(key))
     }
 
     /// Every conversation that was forgotten on purpose, or is being forgotten.

@@ -26,6 +26,8 @@ pub struct Conversation {
     pub stored: u64,
     /// What is wrong with its manifest, one sentence each; nothing where every line is there.
     pub damage: Vec<String>,
+    /// Whether its data ends before what the manifest names: some of it cannot be read.
+    pub cut: bool,
     /// Why nothing of it can be used: its manifest is not of this conversation. It has no files then.
     pub foreign: Option<String>,
 }
@@ -172,8 +174,11 @@ impl Vault {
         files.sort_by_key(|file| !matches!(file.kind, FileKind::Transcript | FileKind::History));
         let config = PathBuf::from(&begin.config);
         let damage = damage_words(&state);
+        let own = state.every_frame().filter(|frame| frame.place.is_none());
+        let end = own.map(|frame| frame.offset + u64::from(frame.length)).max();
+        let cut = end.is_some_and(|end| end > stored);
         let (key, session, foreign) = (key.clone(), key.session(), state.foreign);
-        Ok(Some(Conversation { key, session, config, files, stored, damage, foreign }))
+        Ok(Some(Conversation { key, session, config, files, stored, damage, cut, foreign }))
     }
 }
 

@@ -6,8 +6,9 @@ use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 
 use crate::event::Event;
+use crate::tombstone::DoubtfulTombstone;
 use crate::vault::{Vault, list};
-use crate::{Error, Key, seen};
+use crate::{Conversation, Error, Key, seen};
 
 /// The vault at a glance.
 #[derive(Debug, Clone)]
@@ -30,10 +31,23 @@ pub struct VaultStatus {
     pub forgotten: usize,
     /// Those of them whose forgetting was interrupted: text of them may still be somewhere.
     pub unfinished: Vec<Key>,
+    /// Copies of which something cannot be used, as far as that is known without unpacking them.
+    pub unusable: Vec<UnusableCopy>,
+    /// Tombstones that are in doubt.
+    pub doubtful: Vec<DoubtfulTombstone>,
     /// Things in the trash.
     pub trash: usize,
     /// What was lost and is still only here.
     pub losses: Vec<Loss>,
+}
+
+/// A conversation whose copy is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusableCopy {
+    /// Its name in the vault.
+    pub key: Key,
+    /// What is wrong, one sentence each.
+    pub damage: Vec<String>,
 }
 
 /// A file that lost something which the vault still has.
@@ -51,11 +65,20 @@ pub struct Loss {
     pub generation: u32,
 }
 
+fn unusable(conversation: &Conversation) -> Option<UnusableCopy> {
+    let cut = conversation.cut.then(|| "its data ends before what its manifest names".to_owned());
+    let mut damage: Vec<String> = conversation.damage.iter().cloned().chain(cut).collect();
+    damage.extend(conversation.foreign.clone());
+    damage.dedup();
+    (!damage.is_empty()).then(|| UnusableCopy { key: conversation.key.clone(), damage })
+}
+
 impl Vault {
     /// The vault at a glance.
     pub fn status(&self) -> Result<VaultStatus, Error> {
         let all = self.list()?;
         let files = || all.iter().flat_map(|conversation| &conversation.files);
+        let forgotten = self.forgotten()?;
         let newest = files().filter_map(|file| file.generations.last());
         Ok(VaultStatus {
             conversations: all.len(),
@@ -65,7 +88,9 @@ impl Vault {
             bytes: newest.clone().map(|generation| generation.bytes).sum(),
             stored: all.iter().map(|conversation| conversation.stored).sum(),
             newest: newest.map(|generation| generation.until).max(),
-            forgotten: self.forgotten()?.len(),
+            forgotten: forgotten.len(),
+            doubtful: forgotten.doubtful(),
+            unusable: all.iter().filter_map(unusable).collect(),
             unfinished: self
                 .tombstones()?
                 .into_iter()

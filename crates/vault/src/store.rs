@@ -66,14 +66,14 @@ const FLUSH: usize = 1024 * 1024;
 
 impl<'v> Writer<'v> {
     pub(crate) fn open(vault: &'v Vault, key: &Key, begin: Begin) -> Result<Self, Error> {
-        if vault.forgotten_path(key).exists() {
+        if vault.is_forgotten(key) {
             return Err(Error::Forgotten { key: key.clone() });
         }
         let folder = vault.folder(key);
         durable::private_dir(&folder)?;
         let lock = Lock::acquire(&folder.join("lock"), PATIENCE)?;
         // A forget that came first has left its tombstone before it let go of the lock.
-        if vault.forgotten_path(key).exists() {
+        if vault.is_forgotten(key) {
             return Err(Error::Forgotten { key: key.clone() });
         }
         let state = vault.state(key)?;

@@ -159,7 +159,7 @@ impl Vault {
     }
 
     pub(crate) fn forgotten_folder(&self) -> PathBuf {
-        self.root.join("forgotten")
+        self.root.join(tombstone::FOLDER)
     }
 
     pub(crate) fn forgotten_path(&self, key: &Key) -> PathBuf {
@@ -167,7 +167,7 @@ impl Vault {
     }
 
     pub(crate) fn forgotten(&self) -> Result<Forgotten, Error> {
-        Forgotten::list(&self.forgotten_folder())
+        Forgotten::list(&self.root)
     }
 }
 

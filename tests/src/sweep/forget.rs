@@ -4,29 +4,38 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::{SESSION, Scene, Subject};
+use super::{Scene, Subject};
 use crate::process::Finished;
 use crate::spoken;
 
+/// A conversation of its own: its agent runs, and would own the one of the other subjects, which run beside this one.
+const FORGOTTEN: &str = "f0f0f0f0-5eed-4aaa-8aaa-aaaaaaaaaaaa";
+
 pub(super) const FORGET: Subject = Subject {
     name: "vault forget",
-    arguments: &["vault", "forget", SESSION, "--yes"],
+    arguments: &["vault", "forget", FORGOTTEN, "--yes"],
     prepare: filled,
-    after_kill: Scene::is_old_or_new,
+    after_kill: is_untouched,
     judge: forgotten,
 };
 
-/// The agent's own transcript is not touched: it is the old one and the new one.
 fn filled() -> Result<Scene> {
-    let home = spoken::filled(SESSION)?;
-    let bytes = Some(fs::read(home.transcript(SESSION))?);
+    let home = spoken::filled(FORGOTTEN)?;
+    let bytes = Some(fs::read(home.transcript(FORGOTTEN))?);
     Ok(Scene { home, old: bytes.clone(), new: bytes })
+}
+
+/// The agent's own transcript is as it was.
+fn is_untouched(scene: &Scene) -> Result<()> {
+    let bytes = fs::read(scene.home.transcript(FORGOTTEN)).ok();
+    ensure!(bytes == scene.old, "the agent's transcript is another one");
+    Ok(())
 }
 
 /// No file, frame or git object holds a word of it, and the other conversation's words are still there.
 fn forgotten(scene: &Scene, again: &Finished) -> Result<()> {
     ensure!(again.success(), "ended with {:?}", again.code());
-    scene.is(&scene.old)?;
+    is_untouched(scene)?;
     let left = spoken::places(&scene.home)?;
     ensure!(left.is_empty(), "what was said is still in {left:#?}");
     ensure!(spoken::kept(&scene.home)? > 0, "what another conversation said is gone");

@@ -236,6 +236,24 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
             .fix("rekindle repair ID"),
         );
     }
+    if !vault.unusable.is_empty() {
+        let copies = count(vault.unusable.len(), "copy", "copies");
+        findings.push(
+            Finding::warning(
+                Id::VaultDamaged,
+                format!("{copies} in the vault cannot be used whole: {}", list(&vault.unusable)),
+            )
+            .why("what is damaged there cannot be put back")
+            .fix("rekindle vault verify"),
+        );
+    }
+    for doubtful in &vault.doubtful {
+        findings.push(
+            Finding::warning(Id::TombstoneDoubtful, doubtful.clone())
+                .why("a conversation that was forgotten is not mirrored, so rekindle must know that you meant it")
+                .fix("rekindle vault status"),
+        );
+    }
     for session in &vault.unfinished {
         findings.push(
             Finding::warning(Id::ForgetUnfinished, format!("forgetting {session} was interrupted"))
@@ -345,6 +363,8 @@ mod tests {
         check_state(busy, &["state-well"]);
         check_state(|facts| facts.vault.losses = vec!["1a2b3c4d emptied".to_owned()], &["vault-losses"]);
         check_state(|facts| facts.vault.unfinished = vec!["1a2b3c4d".to_owned()], &["forget-unfinished"]);
+        check_state(|facts| facts.vault.unusable = vec!["1a2b3c4d".to_owned()], &["vault-damaged"]);
+        check_state(|facts| facts.vault.doubtful = vec!["words".to_owned()], &["tombstone-doubtful"]);
         check_state(|facts| facts.vault.trouble = Some("x".to_owned()), &["vault-unreadable"]);
     }
 }

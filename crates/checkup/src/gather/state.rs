@@ -174,22 +174,30 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
     };
     let written = std::fs::metadata(state.cache().join("vault-files.json")).and_then(|meta| meta.modified());
     facts.synced = written.ok().and_then(|time| Timestamp::try_from(time).ok());
-    // Forgetting throws that cache away; the copies themselves tell, too.
-    if facts.synced.is_none() {
-        let clinic = Clinic::open(state.clone(), configs.to_vec()).ok();
-        facts.synced = clinic.and_then(|clinic| clinic.vault.status().ok()?.newest);
-    }
-    match losses(state, configs) {
-        Ok((losses, unfinished)) => (facts.losses, facts.unfinished) = (losses, unfinished),
-        Err(error) => facts.trouble = Some(error.to_string()),
+    if let Err(error) = look_into(state, configs, &mut facts) {
+        facts.trouble = Some(error.to_string());
     }
     facts
 }
 
-/// What was emptied, cut short or overwritten, and what was not forgotten to the end. What is gone altogether was deleted by
-/// somebody, and is no damage.
-fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<(Vec<String>, Vec<String>), doctor::Error> {
+fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) -> Result<(), doctor::Error> {
     let clinic = Clinic::open(state.clone(), configs.to_vec())?;
+    facts.losses = losses(&clinic)?;
+    let status = clinic.vault.status()?;
+    // Forgetting throws the cache away; the copies themselves tell, too.
+    facts.synced = facts.synced.or(status.newest);
+    let name = |key: &vault::Key| key.session().map(|session| session.to_string());
+    facts.unfinished = status.unfinished.iter().filter_map(name).collect();
+    let short = |copy: &vault::UnusableCopy| {
+        copy.key.session().map_or_else(|| "history".to_owned(), |session| session.short().to_owned())
+    };
+    facts.unusable = status.unusable.iter().map(short).collect();
+    facts.doubtful = status.doubtful.iter().map(ToString::to_string).collect();
+    Ok(())
+}
+
+/// What was emptied, cut short or overwritten. What is gone altogether was deleted by somebody, and is no damage.
+fn losses(clinic: &Clinic) -> Result<Vec<String>, doctor::Error> {
     let mut told = Vec::new();
     for (loss, _) in clinic.losses()? {
         if let Some(session) = &loss.session
@@ -199,9 +207,7 @@ fn losses(state: &StateDir, configs: &[ConfigDir]) -> Result<(Vec<String>, Vec<S
             told.push(session.short().to_owned());
         }
     }
-    let unfinished = clinic.vault.tombstones()?.into_iter().filter(|tombstone| tombstone.unfinished);
-    let unfinished = unfinished.filter_map(|tombstone| Some(tombstone.key.session()?.to_string()));
-    Ok((told, unfinished.collect()))
+    Ok(told)
 }
 
 #[cfg(test)]

@@ -28,10 +28,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut out = Out::new();
     if args.json {
         let operations: Vec<Value> = shown.map(|operation| full_json(context, &history, operation)).collect();
-        out.json(json!({ "operations": operations }));
+        let damaged = history.damaged.iter();
+        let damaged = damaged.map(|one| json!({"id": one.id, "startedAt": one.at, "path": one.path}));
+        out.json(json!({ "operations": operations, "damaged": damaged.collect::<Vec<_>>() }));
         return out.finish();
     }
-    if history.all.is_empty() {
+    if history.all.is_empty() && history.damaged.is_empty() {
         out.line("No operations yet.");
         return out.finish();
     }
@@ -42,6 +44,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         Column::new("command", Fit::CutThenDrop(14, 2)),
         Column::new("what it changed", Fit::Wrap(24)),
     ]);
+    // First, whatever their age: what is not known of them matters to the reading of all others.
+    for damaged in &history.damaged {
+        table.row([
+            damaged.id.clone().unwrap_or_default().into(),
+            damaged.at.map(ago).unwrap_or_default().into(),
+            "damaged".into(),
+            "".into(),
+            format!("its record cannot be read: {}", damaged.path.display()).into(),
+        ]);
+    }
     for operation in shown {
         let mut what = summary(&history, operation);
         let why = history.not_undoable(operation);

@@ -6,7 +6,7 @@ use agents::SessionId;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Only, Restored, plan};
 use serde_json::{Value, json};
-use state::operations::{self, Effect, EffectKind, Operation, OperationState};
+use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 use state::order::newest_first;
 
 use crate::commands::history::{kind_word, operation_json};
@@ -98,6 +98,7 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<&'
         let is_of = |operation: &&Operation| {
             path.is_none() || operation.effects.iter().any(|effect| effect.path == path)
         };
+        history.say_damaged();
         let undone = history.all.iter().filter(has_undone).filter(is_of);
         let undone = undone.filter_map(|one| Some((one.undone_at?, one))).collect();
         let last = newest_first(undone, |(_, one)| one.undo_sequence, |(at, _)| *at, Timestamp::now());
@@ -208,6 +209,9 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
     }
     Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
         operation.effects.retain(|effect| !replaced(effect));
+        // What the undo had kept belongs to the whole again.
+        let kept = operation.effects.iter_mut().filter(|effect| effect.state == EffectState::Kept);
+        kept.for_each(|effect| effect.state = EffectState::Done);
         operation.state = OperationState::Done;
         operation.undone_at = None;
         operation.ended_at = Some(Timestamp::now());

@@ -5,10 +5,8 @@ mod tell;
 
 pub(crate) use restore::source_of;
 
-use std::path::Path;
-
 use agents::SessionId;
-use doctor::Target;
+use doctor::{Refusal, Target};
 use jiff::Timestamp;
 use recovery::{DecisionRecord, UndoStep};
 use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
@@ -16,7 +14,7 @@ use state::operations::{self, Effect, EffectKind, EffectState, Operation, Operat
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::{bytes, say};
+use crate::output::say;
 
 /// Undo what the last command changed; what was said since stays
 #[derive(Debug, clap::Args)]
@@ -153,7 +151,10 @@ impl Panes {
 
 /// What is meant: an operation, the last change of a conversation, or the newest operation that can be undone.
 fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Chosen<'a>, Failure> {
-    let Some(text) = &args.what else { return newest(context, history) };
+    let Some(text) = &args.what else {
+        history.say_damaged();
+        return newest(context, history);
+    };
     if let Some(operation) = history.named(context, text)? {
         return whole(context, history, &operation.id);
     }
@@ -215,7 +216,9 @@ fn whole<'a>(context: &Context, history: &'a History, id: &str) -> Result<Chosen
             failure
         });
     }
-    chosen(context, history, operation, in_force(history, operation))
+    // What an earlier undo has kept is tried again only where its user names it.
+    let named = |at: &usize| history.standing(&operation.effects[*at]).is_in_force();
+    chosen(context, history, operation, (0..operation.effects.len()).filter(named).collect())
 }
 
 /// Some effects of an operation, with what would become of panes.
@@ -244,10 +247,10 @@ fn newest<'a>(context: &Context, history: &'a History) -> Result<Chosen<'a>, Fai
         if operation.state == OperationState::Running && operation.not_undoable().is_none() {
             still_running(history, operation)?;
         }
-        if operation.state == OperationState::Undone || history.not_undoable(operation).is_some() {
+        let effects = in_force(history, operation);
+        if effects.is_empty() {
             continue;
         }
-        let effects = in_force(history, operation);
         let restores = restores(context, history, operation, &effects, &mut desk)?;
         let idle = |(at, _, steps): &(usize, DecisionRecord, Vec<UndoStep>)| {
             steps.is_empty() && operation.effects[*at].state != EffectState::Undoing
@@ -302,13 +305,17 @@ fn undo(
             kept.extend(
                 steps.iter().filter(|step| !step.is_closed()).filter_map(|step| step.session.clone()),
             );
-            let mut report = Reported::new(effect, Status::Undone);
+            let mut report = match keeps_all(steps) {
+                true => Reported::because(effect, Status::Kept, "its panes are in use"),
+                false => Reported::new(effect, Status::Undone),
+            };
             (report.panes, report.interrupted) = (steps.clone(), !record.finished);
             report.changed_at = Some(record.at);
             reports.push(report);
         }
-        if !dry_run {
-            desk.act(context, operation, &restores)?;
+        let acting: Planned = restores.into_iter().filter(|(_, _, steps)| !keeps_all(steps)).collect();
+        if !dry_run && !acting.is_empty() {
+            desk.act(context, operation, &acting)?;
         }
     }
     let transcripts = effects.iter().rev().map(|at| &operation.effects[*at]);
@@ -333,12 +340,9 @@ fn undo(
     Ok(reports)
 }
 
-/// How much was said in a conversation since it was put back where none was. The undo would take the file away, and what
-/// was said since must stay.
-fn said_since_put_back(context: &Context, backup: &Path) -> Option<u64> {
-    context.clinic.change(backup).filter(|change| change.absent)?;
-    let undone = context.clinic.undo_change(backup, true).ok()??.ok()?;
-    Some(undone.kept_since).filter(|since| *since > 0)
+/// Whether an undo would leave every pane of a restore as it is.
+fn keeps_all(steps: &[UndoStep]) -> bool {
+    !steps.is_empty() && !steps.iter().any(UndoStep::is_closed)
 }
 
 /// Undoes the change of one transcript.
@@ -346,17 +350,16 @@ fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
     let Some(backup) = &effect.backup else {
         return Reported::because(effect, Status::Failed, "it has no backup");
     };
-    if let Some(since) = said_since_put_back(context, backup) {
-        let why = format!("{} were added since it was put back: the transcript stays", bytes(since));
-        return Reported { said_since: true, ..Reported::because(effect, Status::Refused, why) };
-    }
     match context.clinic.undo_change(backup, dry_run) {
         Err(error) => {
             let why = Failure::from(error).message().to_owned();
             Reported::because(effect, Status::Failed, why)
         }
         Ok(None) => Reported::new(effect, Status::AlreadyUndone),
-        Ok(Some(Err(refusal))) => Reported::because(effect, Status::Refused, refusal.to_string()),
+        Ok(Some(Err(refusal))) => Reported {
+            said_since: matches!(refusal, Refusal::SaidSince { .. }),
+            ..Reported::because(effect, Status::Refused, refusal.to_string())
+        },
         Ok(Some(Ok(undone))) => Reported {
             kept_since: Some(undone.kept_since),
             changed_at: Some(undone.repaired_at),
@@ -392,7 +395,8 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
     operations::change(&context.clinic.state, &operation.id, |mut operation| {
         for effect in &mut operation.effects {
             effect.state = match status(effect) {
-                Some(Status::Undone | Status::AlreadyUndone | Status::Kept) => EffectState::Undone,
+                Some(Status::Undone | Status::AlreadyUndone) => EffectState::Undone,
+                Some(Status::Kept) => EffectState::Kept,
                 Some(Status::Refused | Status::Failed) => EffectState::Done,
                 Some(Status::NotUndoable) | None => continue,
             };
@@ -402,8 +406,11 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
         Some(operation)
     })?;
     let history = History::load(context);
-    let all = history.all.iter().find(|known| known.id == operation.id);
-    if all.is_some_and(|known| in_force(&history, known).is_empty()) {
+    let is_undone = |known: &Operation| {
+        let undone = |effect: &Effect| history.standing(effect) == Standing::Undone;
+        in_force(&history, known).is_empty() && known.effects.iter().any(undone)
+    };
+    if history.all.iter().any(|known| known.id == operation.id && is_undone(known)) {
         operations::change(&context.clinic.state, &operation.id, |mut operation| {
             operation.state = OperationState::Undone;
             Some(operation)

@@ -51,7 +51,9 @@ pub(super) fn tell(
 ) -> Result<Exit, Failure> {
     let is = |status: Status| reports.iter().filter(|report| report.status == status).count();
     let stopped = is(Status::Refused) + is(Status::Failed);
-    let exit = match (reports.len() - stopped - is(Status::NotUndoable), stopped) {
+    let undone = is(Status::Undone) + is(Status::AlreadyUndone);
+    let exit = match (undone, stopped) {
+        (0, 0) => Exit::Refused,
         (_, 0) => Exit::Done,
         (0, _) => Exit::Refused,
         _ => Exit::Partly,
@@ -120,7 +122,11 @@ fn panes(report: &Reported, dry_run: bool, out: &mut Out) {
         out.line(&table.text());
         out.line("");
     }
-    let word = if dry_run { "would be undone" } else { "undone" };
+    let word = match (report.status, dry_run) {
+        (Status::Kept, _) => "not undone: its panes are in use",
+        (_, true) => "would be undone",
+        (_, false) => "undone",
+    };
     let how = if report.interrupted { ", which was interrupted," } else { "" };
     let when = report.changed_at.map(|at| format!(" of {}", ago(at))).unwrap_or_default();
     out.line(&format!("restore{when}{how} {word}"));

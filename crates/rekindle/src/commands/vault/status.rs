@@ -29,6 +29,13 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
             "generations": status.generations, "bytes": status.bytes, "stored": status.stored,
             "newest": status.newest.map(|at| at.to_string()), "forgotten": status.forgotten,
             "trash": status.trash, "losses": losses,
+            "unusable": status.unusable.iter().map(|copy| json!({
+                "sessionId": copy.key.session(), "conversation": copy.key.as_str(), "damage": copy.damage,
+            })).collect::<Vec<_>>(),
+            "doubtful": status.doubtful.iter().map(|one| json!({
+                "sessionId": one.key.as_ref().and_then(vault::Key::session), "path": one.path,
+                "doubt": one.doubt.word(), "mirrored": one.doubt.is_mirrored(),
+            })).collect::<Vec<_>>(),
             "unfinished": status.unfinished.iter().map(|key| key.as_str()).collect::<Vec<_>>(),
         }));
         return out.finish();
@@ -54,6 +61,14 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&format!(
             "forgetting {name} was interrupted; finish it with: rekindle vault forget {name} --yes"
         ));
+    }
+    for copy in &status.unusable {
+        let name = copy.key.session().map_or_else(|| "history".to_owned(), |id| id.short().to_owned());
+        out.line(&format!("{name}  damaged copy: {}", copy.damage.join("; ")));
+        out.line("  rekindle vault verify says what it touches");
+    }
+    for doubtful in &status.doubtful {
+        out.line(&doubtful.to_string());
     }
     for (loss, lost) in &losses {
         let name = loss.session.as_ref().map_or("history", |session| session.short());
