@@ -3,24 +3,18 @@
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::process::Running;
+use crate::process::{Running, wait_until};
 
 /// What a command shows on a terminal of this width, until it ends. A terminal of 0 columns does not know its width.
 pub fn shown_in(command: &mut Command, columns: u16, deadline: Duration) -> Result<String> {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    grantpt(&master)?;
-    unlockpt(&master)?;
-    let name = ptsname(&master, Vec::new())?;
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty())?;
-    let rows = if columns == 0 { 0 } else { 40 };
-    tcsetwinsize(&terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+    let (master, terminal) = open(columns)?;
     command.stdin(Stdio::null()).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
     let mut running = Running::start(command)?;
     // Reading ends when no process has the terminal open any more, this one included.
@@ -32,6 +26,69 @@ pub fn shown_in(command: &mut Command, columns: u16, deadline: Duration) -> Resu
     ensure!(status.is_some(), "{} has not ended", command.get_program().display());
     let bytes = reader.join().unwrap_or_default();
     Ok(String::from_utf8_lossy(&bytes).replace("\r\n", "\n"))
+}
+
+/// What a command showed on a terminal before its question was answered, and in the end.
+#[derive(Debug)]
+pub struct Asked {
+    /// What the user saw when the question was asked, the question included.
+    pub before: String,
+    /// Everything that was shown.
+    pub all: String,
+    /// The exit code.
+    pub code: Option<i32>,
+}
+
+/// Runs a command on a terminal, types an answer once `question` is on the screen, and waits until the command ends.
+pub fn answered(command: &mut Command, question: &str, answer: &str, deadline: Duration) -> Result<Asked> {
+    let (master, terminal) = open(120)?;
+    command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
+    let mut running = Running::start(command)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    drop(terminal);
+    let screen = Arc::new(Mutex::new(Vec::new()));
+    let reader = follow(std::fs::File::from(master.try_clone()?), Arc::clone(&screen));
+    let shown = || {
+        let bytes = screen.lock().map(|bytes| bytes.clone()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+    };
+    ensure!(wait_until(deadline, || shown().contains(question)), "no {question:?} in {}", shown());
+    let before = shown();
+    rustix::io::write(&master, format!("{answer}\n").as_bytes())?;
+    let status = running.wait(deadline)?;
+    drop(running);
+    let Some(status) = status else {
+        bail!("{} has not ended: {}", command.get_program().display(), shown())
+    };
+    // The end of a terminal comes when its last user has gone.
+    let _ = reader.join();
+    Ok(Asked { before, all: shown(), code: status.code() })
+}
+
+/// A terminal of this width: our end, and the command's.
+fn open(columns: u16) -> Result<(OwnedFd, OwnedFd)> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty())?;
+    let rows = if columns == 0 { 0 } else { 40 };
+    tcsetwinsize(&terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+    Ok((master, terminal))
+}
+
+/// Keeps what is shown as it comes.
+fn follow(mut master: std::fs::File, screen: Arc<Mutex<Vec<u8>>>) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut part = [0; 4096];
+        // The end of a terminal is an error (EIO).
+        while let Ok(count @ 1..) = master.read(&mut part) {
+            if let (Ok(mut screen), Some(read)) = (screen.lock(), part.get(..count)) {
+                screen.extend_from_slice(read);
+            }
+        }
+    })
 }
 
 fn read_all(master: OwnedFd) -> std::thread::JoinHandle<Vec<u8>> {

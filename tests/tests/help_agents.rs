@@ -284,12 +284,13 @@ fn help_of_trust() {
       [SESSION]...  Only these sessions; all of them where none is named
 
     Options:
-          --yes   Accept without asking
-          --json  Print one JSON object
-      -h, --help  Print help
+          --yes      Accept without asking
+          --dry-run  Show what would be accepted, and accept nothing
+          --json     Print one JSON object
+      -h, --help     Print help
 
     Examples:
-      rekindle trust
+      rekindle trust --dry-run
       rekindle trust 1a2b3c4d
       rekindle trust --yes
 

@@ -11,11 +11,11 @@ use wiring::Program;
 use wiring::init::{Adopt, Plan, Request};
 use wiring::settings::StatusLineChoice;
 
-use super::init::{agree, changes_json, fail, program, show as show_changes, sites};
+use super::init::{changes_json, fail, program, show as show_changes, sites};
 use super::settle;
 use crate::context::{Context, refuge, short_path};
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, colour, count, paint, say, wrap};
+use crate::output::{Consent, Out, agree, colour, count, paint, say, wrap};
 
 /// Check that everything works: what is wrong, why it matters, how to fix it
 #[derive(Debug, clap::Args)]
@@ -135,7 +135,7 @@ fn fix(places: &Places, facts: &Facts, args: &Args, out: &mut Out) -> Result<Fix
             show_changes(places.home.as_deref(), &changes, &[], out);
         }
         if !args.dry_run && !changes.is_empty() {
-            agree(args.yes, "Make these changes?")?;
+            agree(out, Consent::of(args.yes, args.json), "Make these changes?")?;
         }
     }
     if let Some(mut plan) = plan {

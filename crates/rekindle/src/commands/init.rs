@@ -17,7 +17,7 @@ use super::tmux_wish;
 use crate::cli::Cli;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
-use crate::output::{Answer, Out, ask, colour, count, paint, say};
+use crate::output::{Consent, Out, agree, colour, count, paint, say};
 
 /// Wire rekindle into your agents and shells, after showing every change
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let act = !args.dry_run;
     if act && !changes.is_empty() {
-        agree(args.yes, "Make these changes?")?;
+        agree(&mut out, Consent::of(args.yes, args.json), "Make these changes?")?;
     }
     if act {
         let state = StateDir::open(&around.state)?;
@@ -223,16 +223,6 @@ pub(crate) fn show(home: Option<&Path>, changes: &[Change], notes: &[Note], out:
     out.flush();
     for note in notes {
         say(&format!("rekindle: {note}"));
-    }
-}
-
-/// Goes on only with a yes.
-pub(crate) fn agree(yes: bool, question: &str) -> Result<(), Failure> {
-    match if yes { Answer::Yes } else { ask(question) } {
-        Answer::Yes => Ok(()),
-        Answer::No => Err(Failure::new(Exit::Refused, "nothing was changed")),
-        Answer::Nobody => Err(Failure::new(Exit::Usage, "there is nobody to ask, and nothing was changed")
-            .hint("say --yes to go on without asking, or --dry-run to see what would be done")),
     }
 }
 

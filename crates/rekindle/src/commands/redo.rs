@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionId;
 use jiff::Timestamp;
-use recovery::{DecisionRecord, Only, Restored, plan};
+use recovery::{DecisionRecord, Only, PaneDecision, Restored, plan};
 use serde_json::{Value, json};
 use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 use state::order::newest_first;
@@ -14,7 +14,7 @@ use crate::commands::{recover, restore, undo};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::{Out, bytes, count, say};
+use crate::output::{Consent, Out, agree, bytes, count, one_line, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Do again what was undone last, where nothing changed since
@@ -56,10 +56,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let effects: Vec<&Effect> = operation.effects.iter().filter(undone).collect();
     let restores = effects.iter().any(|effect| effect.kind == EffectKind::Restore);
     if restores && !args.dry_run && !args.yes {
-        let panes: u64 =
-            effects.iter().filter_map(|effect| Some(history.restore(effect)?.panes.len() as u64)).sum();
-        say(&format!("This restores {} again, with the agents in them.", count(panes, "pane", "panes")));
-        super::init::agree(false, "Restore?")?;
+        let restores: Vec<&DecisionRecord> =
+            effects.iter().filter_map(|effect| history.restore(effect)).collect();
+        say_panes(&restores);
+        agree(&mut Out::new(), Consent::Ask, "Restore?")?;
     }
     if !args.dry_run {
         history.file(context, operation)?;
@@ -81,6 +81,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         mark(context, operation, &reports)?;
     }
     tell(&history, operation, &reports, args)
+}
+
+/// The panes that would be restored again, for the question.
+fn say_panes(restores: &[&DecisionRecord]) {
+    let panes: Vec<&PaneDecision> = restores.iter().flat_map(|record| &record.panes).collect();
+    say(&format!("This restores {} again:", count(panes.len() as u64, "pane", "panes")));
+    for pane in panes {
+        let session = pane.session_id.as_ref().map(|session| format!("  {}", session.short()));
+        say(&one_line(&format!("  {}{}", pane.pane, session.unwrap_or_default()), 120));
+    }
 }
 
 /// The operation that was named, else the one that was undone last.

@@ -9,7 +9,7 @@ use settle::Settled;
 use crate::commands::trigger::Trigger;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Cell, Column, Fit, Out, Table, ago, count, say};
+use crate::output::{Cell, Column, Consent, Fit, Out, Table, ago, agree, count, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         if !args.json {
             show_plan(&planned, false)?;
         }
-        super::init::agree(false, "Restore?")?;
+        agree(&mut Out::new(), Consent::of(false, args.json), "Restore?")?;
         alone = restoring::alone(context)?;
         (settled, planned, save) = self::planned(context, args)?;
     }

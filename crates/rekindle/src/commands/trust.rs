@@ -1,22 +1,23 @@
 //! `rekindle trust`: shows sessions whose records this machine did not write, and accepts them after a yes.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
+use agents::claude::launch::{NONCE, start_environment};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use settle::{Settler, Unaccepted};
 use state::machine_key::MachineKey;
 
-use super::init::agree;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, count, one_line};
+use crate::output::{Consent, Out, agree, count, one_line};
 
 /// Show sessions whose records this machine did not write, and accept them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle trust\n  rekindle trust 1a2b3c4d\n  rekindle trust --yes\n\nA record that was edited, copied from another machine or sealed with another key\nstarts nothing by itself. This shows what it would start, and makes it this\nmachine's own after a yes. If the machine's key is lost, a new one is made."
+    after_help = "Examples:\n  rekindle trust --dry-run\n  rekindle trust 1a2b3c4d\n  rekindle trust --yes\n\nA record that was edited, copied from another machine or sealed with another key\nstarts nothing by itself. This shows what it would start, and makes it this\nmachine's own after a yes. If the machine's key is lost, a new one is made."
 )]
 pub(crate) struct Args {
     /// Only these sessions; all of them where none is named
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// Accept without asking
     #[arg(long)]
     yes: bool,
+    /// Show what would be accepted, and accept nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -49,24 +53,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         unaccepted.iter().for_each(|one| show(context, one, &mut out));
     }
     let needed = lost_key.is_some() || !unaccepted.is_empty();
-    if needed {
+    let accepts = needed && !args.dry_run;
+    if accepts {
         let question = match lost_key {
             Some(_) => "Use this state directory on this machine, with what it starts?",
             None => "Accept what these records start?",
         };
-        // What is asked about is shown first.
-        if let Err(refusal) = agree(args.yes, question) {
-            out.finish()?;
-            return Err(refusal);
-        }
+        agree(&mut out, Consent::of(args.yes, args.json), question)?;
         settler.accept(&unaccepted, &context.around.machine_key, Timestamp::now(), PATIENCE)?;
     }
     if args.json {
         let sessions: Vec<Value> = unaccepted.iter().map(as_json).collect();
-        out.json(json!({"accepted": needed, "newKey": lost_key.is_some(), "sessions": sessions}));
-    } else if needed {
+        out.json(json!({
+            "dryRun": args.dry_run, "accepted": accepts, "newKey": lost_key.is_some(), "sessions": sessions,
+        }));
+    } else if accepts {
         out.line(&format!("Accepted {}.", count(unaccepted.len() as u64, "session", "sessions")));
-    } else {
+    } else if !needed {
         out.line("This machine wrote every record. Nothing to accept.");
     }
     out.finish()
@@ -87,13 +90,17 @@ fn words_of(one: &Unaccepted) -> String {
     argv.map_or_else(|| "claude, without recorded flags".to_owned(), shell_words::join)
 }
 
-/// The recorded variables whose values this process does not have.
+/// The variables that a start would set and this process does not have, with the values they would get.
 fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
     let recorded = one.record.run().map(|run| run.env.clone()).unwrap_or_default();
+    // The agent comes back in the tmux server that it was in.
+    let server = recorded.get("TMUX").and_then(|value| value.split(',').next()).map(Path::new);
+    let pairs = recorded.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let start = start_environment(pairs, server, "", |_| true);
     let differs = |(name, value): &(String, String)| {
-        !value.is_empty() && std::env::var(name).ok().as_ref() != Some(value)
+        name != NONCE && !value.is_empty() && std::env::var(name).ok().as_ref() != Some(value)
     };
-    recorded.into_iter().filter(differs).collect()
+    start.set.into_iter().filter(differs).collect()
 }
 
 fn show(context: &Context, one: &Unaccepted, out: &mut Out) {

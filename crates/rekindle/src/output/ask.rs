@@ -1,6 +1,9 @@
-//! A question to whoever sits at the terminal.
+//! Questions to the user at the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
+
+use super::Out;
+use crate::exit::{Exit, Failure};
 
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,13 +14,58 @@ pub(crate) enum Answer {
     Nobody,
 }
 
+/// How a command gets the yes that it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// The user gave it with `--yes`.
+    Given,
+    /// The command has shown what it would do, and asks.
+    Ask,
+    /// The command prints JSON at its end and has shown nothing, so it cannot ask.
+    NotShown,
+}
+
+impl Consent {
+    pub(crate) fn of(yes: bool, json: bool) -> Consent {
+        match (yes, json) {
+            (true, _) => Consent::Given,
+            (false, false) => Consent::Ask,
+            (false, true) => Consent::NotShown,
+        }
+    }
+}
+
+/// Goes on only with a yes. Everything that was written before the question is on the screen when it is asked.
+pub(crate) fn agree(shown: &mut Out, consent: Consent, question: &str) -> Result<(), Failure> {
+    shown.flush();
+    let can_see = || std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    let answer = match consent {
+        Consent::Given => Answer::Yes,
+        Consent::Ask if can_see() => ask(question),
+        Consent::Ask | Consent::NotShown => Answer::Nobody,
+    };
+    match answer {
+        Answer::Yes => Ok(()),
+        Answer::No => Err(Failure::new(Exit::Refused, "nothing was changed")),
+        Answer::Nobody => {
+            let why = if consent == Consent::NotShown {
+                "--json asks no question, and nothing was changed"
+            } else {
+                "there is nobody to ask, and nothing was changed"
+            };
+            Err(Failure::new(Exit::Usage, why)
+                .hint("say --yes to go on without asking, or --dry-run to see what would be done"))
+        }
+    }
+}
+
 /// Asks a question that only a clear yes affirms.
 pub(crate) fn ask(question: &str) -> Answer {
     if !std::io::stdin().is_terminal() {
         return Answer::Nobody;
     }
     let mut err = std::io::stderr().lock();
-    // Who cannot be shown the question answers nothing.
+    // A question that cannot be shown gets no answer.
     let _ = write!(err, "{question} [y/N] ").and_then(|()| err.flush());
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {

@@ -12,10 +12,10 @@ use wiring::service::{Manager, Service};
 use wiring::uninstall::Undoing;
 
 use self::manager::Linger;
-use super::init::{agree, changes_json, fail, notes_json, refuse, show};
+use super::init::{changes_json, fail, notes_json, refuse, show};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Answer, Out, ask, count, say};
+use crate::output::{Answer, Consent, Out, agree, ask, count, say};
 
 /// Save by a timer and restore at login: units of your service manager, installed or taken out
 #[derive(Debug, clap::Args)]
@@ -102,7 +102,7 @@ fn install(args: &Installing) -> Result<Exit, Failure> {
     }
     let act = !args.dry_run;
     if act && !changes.is_empty() {
-        agree(args.yes, "Install this?")?;
+        agree(&mut out, Consent::of(args.yes, args.json), "Install this?")?;
     }
     let mut linger = manager::linger(&service);
     if act {
@@ -160,7 +160,7 @@ fn uninstall(args: &Removing) -> Result<Exit, Failure> {
     let act = !args.dry_run && !undoing.is_empty();
     if act {
         if !changes.is_empty() {
-            agree(args.yes, "Take this out?")?;
+            agree(&mut out, Consent::of(args.yes, args.json), "Take this out?")?;
         }
         let_go(&service, &undoing)?;
         wiring::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;

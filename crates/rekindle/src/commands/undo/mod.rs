@@ -14,7 +14,7 @@ use state::operations::{self, Effect, EffectKind, EffectState, Operation, Operat
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::say;
+use crate::output::{Consent, Out, agree, say};
 
 /// Undo what the last command changed; what was said since stays
 #[derive(Debug, clap::Args)]
@@ -109,7 +109,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let wanted = chosen.operation.id.clone();
         // The question may stand for long: others may save and restore meanwhile, and everything is looked at again.
         drop(chosen);
-        super::init::agree(false, "Close these agents?")?;
+        agree(&mut Out::new(), Consent::Ask, "Close these agents?")?;
         history = History::load(context);
         chosen = whole(context, &history, &wanted)?;
     }

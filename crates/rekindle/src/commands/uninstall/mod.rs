@@ -10,12 +10,12 @@ use state::StateDir;
 use wiring::uninstall::Shapes;
 
 use self::held::{Alone, Held, may_go};
-use crate::commands::init::{agree, changes_json, fail, notes_json, program, refuse, show};
+use crate::commands::init::{changes_json, fail, notes_json, program, refuse, show};
 use crate::commands::service;
 use crate::commands::tmux_wish;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, count, say};
+use crate::output::{Consent, Out, agree, count, say};
 
 /// Take out what `init` wired, and remove what rekindle remembers
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if act && !(undoing.is_empty() && held.is_none()) {
         let question =
             if held.is_some() { "Undo this, and remove the state directory for good?" } else { "Undo this?" };
-        agree(args.yes, question)?;
+        agree(&mut out, Consent::of(args.yes, args.json), question)?;
     }
     let mut only_here = held.as_ref().map(|held| held.only_here.conversations.len());
     let (mut left, mut untagged) = (Vec::new(), 0);
