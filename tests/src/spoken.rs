@@ -69,6 +69,15 @@ pub fn filled(session: &str) -> Result<Home> {
         ensure!(done.success(), "{words:?}: {}", done.words());
     }
     let state = home.state();
+    // The agent keeps the prompts of all conversations in one file.
+    let prompt = |session: &str, said: &str| {
+        json!({"display": said, "timestamp": 1, "project": home.project(), "sessionId": session}).to_string()
+    };
+    let prompts = [prompt(OTHER, KEPT), prompt(session, SAID), prompt(OTHER, "go on"), prompt(session, SAID)];
+    write(home.config().join("history.jsonl"), &format!("{}\n", prompts.join("\n")))?;
+    ensure!(home.rekindle(&["vault", "sync"])?.success());
+    // Another version of it: the first one stays in the vault beside it.
+    write(home.config().join("history.jsonl"), &format!("{}\n", prompts[1..].join("\n")))?;
     write(state.join(format!("spool/{session}.status")), &json!({"session_name": SAID}).to_string())?;
     // A fork has the same rows under another id.
     let forked = String::from_utf8(said_in(session, &home, 4, SAID)?)?.replace(session, FORK);

@@ -45,7 +45,8 @@ fn nothing_is_left_of_what_was_said() {
         "journal.jsonl",
         "log/",
         "launch/",
-        "vault/conversations/",
+        &format!("/{SESSION}/data"),
+        "/.history/data",
         "vault/backups/",
         "vault/trash/",
         "run/rekindle/",
@@ -60,6 +61,14 @@ fn nothing_is_left_of_what_was_said() {
     assert!(done.success(), "{}", done.words());
     assert!(done.stdout.contains(FORK), "the fork is named: {}", done.stdout);
     assert_eq!(places(&home), Vec::<String>::new());
+    let prompts = home.config().join("history.jsonl");
+    assert!(
+        done.stderr.contains(&format!("2 prompts of it are in {}", prompts.display())),
+        "{}",
+        done.stderr
+    );
+    let left = fs::read_to_string(&prompts).unwrap();
+    assert_eq!(left.matches(SAID).count(), 2, "the agent's history is the agent's");
     // The history of the state begins anew, and has one commit less of what others said.
     assert!(kept(&home) + 2 >= kept_before, "{} of {kept_before}", kept(&home));
     assert_eq!(fs::read(home.transcript(SESSION)).unwrap(), transcript, "the agent's file is the agent's");
@@ -87,6 +96,9 @@ fn is_not_brought_back(home: &Home) {
     ];
     home.said(SESSION, &body, &events).unwrap();
     home.settle().unwrap();
+    let prompts = home.config().join("history.jsonl");
+    let row = json!({"display": format!("{SAID} again"), "sessionId": SESSION});
+    fs::write(&prompts, format!("{}{row}\n", fs::read_to_string(&prompts).unwrap())).unwrap();
     for words in [&["status", "--all"][..], &["explain", SESSION], &["vault", "sync"], &["save"], &["tick"]] {
         let done = home.rekindle(words).unwrap();
         assert!(done.success(), "{words:?}: {}", done.words());

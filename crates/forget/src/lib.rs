@@ -113,7 +113,8 @@ impl Eraser<'_> {
         self.erase_own(&subject)?;
         self.vault.erase(&key, now)?;
         self.clear_record(&subject)?;
-        let unreachable = history::rewrite(state, &subject)?;
+        let mut unreachable = history::rewrite(state, &subject)?;
+        unreachable.extend(prompts_left(config, session));
         self.vault.end_forgetting(&key)?;
         let tombstone = self.vault.tombstones()?.into_iter().find(|tombstone| tombstone.key == key);
         let held_by = tombstone.map(|tombstone| tombstone.held_by.into_iter().collect()).unwrap_or_default();
@@ -132,6 +133,17 @@ impl Eraser<'_> {
         let words = self.words(config, session, held.as_ref().map(|held| &held.record));
         Ok(Subject { session: session.clone(), held, is_anothers, words })
     }
+}
+
+/// The agent's own list of prompts is not rekindle's to change; that it has some of them is said.
+fn prompts_left(config: &ConfigDir, session: &SessionId) -> Option<String> {
+    let path = config.history();
+    let count = vault::prompts_of(session, &state::files::read(&path).ok()?);
+    let prompts =
+        if count == 1 { "1 prompt of it is".to_owned() } else { format!("{count} prompts of it are") };
+    (count > 0).then(|| {
+        format!("{prompts} in {}: the agent's own file, which rekindle does not change", path.display())
+    })
 }
 
 /// What is to be forgotten.

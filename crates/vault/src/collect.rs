@@ -110,7 +110,7 @@ pub(crate) fn collecting(folder: &Path, key: &Key) -> std::path::PathBuf {
 }
 
 /// The same story in as few lines as it takes.
-fn retell(state: &State, places: &BTreeMap<u64, u64>) -> Result<(Vec<u8>, Digest), Error> {
+pub(crate) fn retell(state: &State, places: &BTreeMap<u64, u64>) -> Result<(Vec<u8>, Digest), Error> {
     let mut told: Vec<(Timestamp, What)> = Vec::new();
     let first = state.files.values().filter_map(|file| file.noted.first()).map(|noted| noted.at).min();
     if let Some(begin) = &state.begin {

@@ -1,6 +1,5 @@
 //! Where a file and a generation of it part ways.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -13,6 +12,11 @@ use crate::{Error, Key};
 /// How much must still stand before the end for what follows to be an append (ARCHITECTURE.md).
 const TAIL: u64 = 64 * 1024;
 
+/// What a mirrored file holds, as it is to be mirrored.
+pub(crate) trait Content: Read + Seek {}
+
+impl<T: Read + Seek> Content for T {}
+
 /// What a file and a generation share from their beginnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Common {
@@ -23,7 +27,7 @@ pub(crate) struct Common {
 }
 
 /// The hash of the last 64 KiB before `end`.
-pub(crate) fn tail_hash(file: &mut File, end: u64) -> io::Result<Digest> {
+pub(crate) fn tail_hash(file: &mut dyn Content, end: u64) -> io::Result<Digest> {
     let from = end.saturating_sub(TAIL);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::with_capacity((end - from) as usize);
@@ -32,7 +36,7 @@ pub(crate) fn tail_hash(file: &mut File, end: u64) -> io::Result<Digest> {
 }
 
 /// Whether a file no shorter than the generation still has its last 64 KiB where they were.
-pub(crate) fn same_tail(file: &mut File, generation: &Generation) -> io::Result<bool> {
+pub(crate) fn same_tail(file: &mut dyn Content, generation: &Generation) -> io::Result<bool> {
     Ok(tail_hash(file, generation.source.size)? == generation.tail)
 }
 
@@ -41,7 +45,7 @@ pub(crate) fn common(
     vault: &Vault,
     key: &Key,
     codec: &mut Codec,
-    (file, path): (&mut File, &Path),
+    (file, path): (&mut dyn Content, &Path),
     size: u64,
     generation: &Generation,
 ) -> Result<Common, Error> {

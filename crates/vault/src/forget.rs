@@ -31,6 +31,7 @@ impl Vault {
             unfinished: true,
             held_by,
             machine: tombstone::this_machine(),
+            prompts_erased: false,
         };
         tombstone.write(&self.forgotten_path(key))
     }
@@ -40,6 +41,7 @@ impl Vault {
         let _alone = self.alone()?;
         self.close_data();
         let others = self.states()?;
+        self.erase_prompts(&key.history(), &others, now)?;
         self.give_away(key, &others, now)?;
         let folder = self.folder(key);
         durable::remove_tree(&folder)?;
@@ -70,7 +72,8 @@ impl Vault {
     /// Writes down that nothing is left of a conversation.
     pub fn end_forgetting(&self, key: &Key) -> Result<(), Error> {
         match tombstone::read(&self.forgotten_path(key)) {
-            Some(tombstone) => Tombstone { unfinished: false, ..tombstone }.write(&self.forgotten_path(key)),
+            Some(tombstone) => Tombstone { unfinished: false, prompts_erased: true, ..tombstone }
+                .write(&self.forgotten_path(key)),
             None => Ok(()),
         }
     }
@@ -83,7 +86,14 @@ impl Vault {
     /// Every conversation that was forgotten on purpose, or is being forgotten.
     pub fn tombstones(&self) -> Result<Vec<Tombstone>, Error> {
         let folder = self.forgotten_folder();
-        Ok(list(&folder)?.iter().filter_map(|name| tombstone::read(&folder.join(name))).collect())
+        let forgotten = self.forgotten()?;
+        let mut all: Vec<Tombstone> =
+            list(&folder)?.iter().filter_map(|name| tombstone::read(&folder.join(name))).collect();
+        // An earlier version left its prompts in the mirror of the history.
+        for tombstone in all.iter_mut().filter(|one| !one.prompts_erased && forgotten.has(&one.key)) {
+            tombstone.unfinished |= self.folder(&tombstone.key.history()).exists();
+        }
+        Ok(all)
     }
 
     // Copies of repairs are kept by session. Where two accounts have the same one, the path in their record tells whose it is.

@@ -36,6 +36,11 @@ impl Key {
         (plain(tag) && plain(name)).then(|| Self { slash: tag.len(), text: Arc::from(text) })
     }
 
+    /// The history of the same configuration directory.
+    pub(crate) fn history(&self) -> Self {
+        Self { slash: self.slash, text: Arc::from(format!("{}/{HISTORY}", &self.text[..self.slash])) }
+    }
+
     /// `<config>/<session>`, as frame references spell it.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -1,11 +1,10 @@
 //! What has become of a file since it was last read: decided before anything is written.
 
-use std::fs::File;
 use std::path::Path;
 
 use agents::Stamp;
 
-use crate::compare::{Common, common, same_tail};
+use crate::compare::{Common, Content, common, same_tail};
 use crate::error::reading;
 use crate::event::Event;
 use crate::frame::Codec;
@@ -29,7 +28,7 @@ const CHEAP: u64 = 4 * 1024 * 1024;
 pub(crate) struct Subject<'a> {
     pub(crate) vault: &'a Vault,
     pub(crate) key: &'a Key,
-    pub(crate) file: &'a mut File,
+    pub(crate) file: &'a mut dyn Content,
     pub(crate) path: &'a Path,
     pub(crate) stamp: Stamp,
 }
@@ -97,7 +96,7 @@ fn holds_all(subject: &mut Subject<'_>, codec: &mut Codec, before: &FileState) -
     if largest.size() > subject.stamp.size {
         return Ok(false);
     }
-    let file = (&mut *subject.file, subject.path);
+    let file: (&mut dyn Content, &Path) = (&mut *subject.file, subject.path);
     let common = common(subject.vault, subject.key, codec, file, subject.stamp.size, largest)?;
     Ok(common.bytes == largest.size())
 }

@@ -1,7 +1,7 @@
 //! Writing one conversation: frames, sync, manifest, sync. What no manifest names does not exist.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Cursor, Read, SeekFrom};
 use std::path::Path;
 
 use agents::Stamp;
@@ -12,13 +12,14 @@ use state::durable::{self, Appender};
 use state::lock::Lock;
 
 use crate::chunk::Chunker;
-use crate::compare::{id_of, tail_hash};
+use crate::compare::{Content, id_of, tail_hash};
 use crate::error::reading;
 use crate::event::Event;
 use crate::frame::{Codec, Digest, Frame, digest_of_all};
 use crate::head::Head;
 use crate::manifest::{Begin, Gone, Line, Moved, Origin, SCHEMA, Store, What};
 use crate::plan::{Depth, Plan, Subject, plan};
+use crate::prompts::ForgottenPrompts;
 use crate::replay::{FileState, Generation, State};
 use crate::vault::{PATIENCE, Vault};
 use crate::{Error, FileKind, Key};
@@ -137,10 +138,28 @@ impl<'v> Writer<'v> {
         let read_at_ns = state::file_cache::nanoseconds(std::time::SystemTime::now());
         let mut file = state::files::open(&source.path).map_err(&read)?;
         let stamp = Stamp::of(&file.metadata().map_err(&read)?);
+        let forgotten = match kind {
+            FileKind::History => self.vault.forgotten_prompts(&self.key)?,
+            _ => ForgottenPrompts::default(),
+        };
+        let mut blanked;
+        let (file, whose): (&mut dyn Content, Origination) = if forgotten.is_empty() {
+            (&mut file, whose)
+        } else {
+            let mut bytes = Vec::new();
+            file.take(stamp.size).read_to_end(&mut bytes).map_err(&read)?;
+            if bytes.len() as u64 != stamp.size {
+                return Ok(None);
+            }
+            forgotten.blank(&mut bytes);
+            blanked = Cursor::new(bytes);
+            // Rows that rekindle leaves out from now on are no loss.
+            (&mut blanked, if forgotten.unfinished { Origination::Ours } else { whose })
+        };
         let before = self.state.files.get(&name).cloned();
         let newest = before.as_ref().and_then(FileState::newest);
         let mut subject =
-            Subject { vault: self.vault, key: &self.key, file: &mut file, path: &source.path, stamp };
+            Subject { vault: self.vault, key: &self.key, file: &mut *file, path: &source.path, stamp };
         let plan = plan(&mut subject, codec, before.as_ref(), depth)?;
         let old_size = newest.map_or(0, Generation::size);
         let standing = newest.map_or(Event::New, |newest| newest.event);
@@ -164,12 +183,12 @@ impl<'v> Writer<'v> {
         };
         file.seek(SeekFrom::Start(keep_bytes)).map_err(&read)?;
         let wanted = stamp.size - keep_bytes;
-        let (frames, open) = self.frames(codec, (&mut file).take(wanted), &source.path)?;
+        let (frames, open) = self.frames(codec, (&mut *file).take(wanted), &source.path)?;
         stored.bytes_read = frames.iter().map(|frame| u64::from(frame.raw)).sum();
         if stored.bytes_read != wanted {
             return Ok(None);
         }
-        let tail = tail_hash(&mut file, stamp.size).map_err(&read)?;
+        let tail = tail_hash(file, stamp.size).map_err(&read)?;
         let kept = newest.map(|newest| &newest.frames[..keep_frames]).unwrap_or_default();
         let whole = digest_of_all(kept.iter().chain(&frames));
         let talks = kept.iter().chain(&frames).any(|frame| frame.talk);

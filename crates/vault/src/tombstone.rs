@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use state::record::Machine;
 use state::{StateDir, durable};
 
+use crate::prompts::ForgottenPrompts;
 use crate::vault::list;
 use crate::{Error, Key};
 
@@ -31,6 +32,8 @@ pub struct Tombstone {
     pub held_by: BTreeSet<String>,
     /// The machine that wrote it; nothing where 0.1.0 did, or the machine has no id.
     pub machine: Option<String>,
+    /// Whether its prompts are out of the mirror of the agent's history.
+    pub(crate) prompts_erased: bool,
 }
 
 /// Why a tombstone does not keep a conversation out of the vault, or why it may not be rekindle's own.
@@ -109,6 +112,9 @@ struct Written {
     held_by: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
+    // 0.1.0 left the mirror of the history as it was.
+    #[serde(default)]
+    prompts_erased: bool,
 }
 
 #[derive(Default, PartialEq, Serialize, Deserialize)]
@@ -131,6 +137,7 @@ impl Tombstone {
             state,
             held_by: self.held_by.clone(),
             machine: self.machine.clone(),
+            prompts_erased: self.prompts_erased,
         };
         Ok(durable::replace(path, &serde_json::to_vec(&written)?)?)
     }
@@ -145,6 +152,7 @@ pub(crate) fn read(path: &Path) -> Option<Tombstone> {
         unfinished: written.state == State::Forgetting,
         held_by: written.held_by,
         machine: written.machine.filter(|machine| !machine.is_empty()),
+        prompts_erased: written.prompts_erased,
     })
 }
 
@@ -206,6 +214,18 @@ impl Forgotten {
     /// The same for a session of this configuration directory.
     pub fn has_session(&self, config: &ConfigDir, session: &SessionId) -> bool {
         !self.tombstones.is_empty() && self.has(&Key::new(config, Some(session)))
+    }
+
+    /// The conversations with this history that are kept out of the vault, and whether that is done already for all prompts.
+    pub(crate) fn prompts(&self, history: &Key) -> ForgottenPrompts {
+        let mut forgotten = ForgottenPrompts::default();
+        let known = self.tombstones.values().flatten().filter(|one| one.key.history() == *history);
+        for tombstone in known.filter(|tombstone| self.holds(tombstone)) {
+            if let Some(session) = tombstone.key.session() {
+                forgotten.add(session.as_str(), tombstone.prompts_erased);
+            }
+        }
+        forgotten
     }
 
     /// The tombstones that are in doubt, by their files' names.
