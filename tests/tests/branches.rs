@@ -65,10 +65,10 @@ fn resumes(base: &Base) -> [Vec<u8>; 2] {
 }
 
 fn shown(home: &Home) -> (Vec<u8>, Vec<u8>) {
-    let done = home.rekindle(&["show", SESSION, "--json"]).unwrap();
+    let whole = home.rekindle_json(&["show", SESSION]).unwrap();
+    assert_eq!((&whole["schemaVersion"], &whole["sessionId"]), (&1.into(), &SESSION.into()));
     let (mut live, mut stranded) = (Vec::new(), Vec::new());
-    for line in done.stdout.lines() {
-        let said: Value = serde_json::from_str(line).unwrap();
+    for said in whole["turns"].as_array().unwrap() {
         let text = said["text"].as_str().unwrap();
         let to = if said["stranded"] == true { &mut stranded } else { &mut live };
         to.extend(text.strip_prefix("ask-").and_then(|rest| rest[..2].parse::<u8>().ok()));

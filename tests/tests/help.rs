@@ -168,7 +168,7 @@ fn help_of_show() {
 
     Options:
           --md    As Markdown
-          --json  One JSON object per line
+          --json  Print one JSON object
       -h, --help  Print help
 
     Examples:

@@ -41,7 +41,8 @@ fn help_of_map() {
     Options:
           --watch  Stay, and draw it again when something changes; q or Ctrl-C ends
                    it
-          --json   Print one JSON object: the file `instances/pane-session-map.json`
+          --json   Print one JSON object: `panes` is the file
+                   `instances/pane-session-map.json`
       -h, --help   Print help
 
     Examples:

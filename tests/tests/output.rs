@@ -89,13 +89,13 @@ fn normal_line(line: &str) -> String {
 #[test]
 fn scan_of_everything() {
     insta::assert_snapshot!(said(&home(), &["scan", "--all"]), @r#"
-     SESSION   STATUS     A RESUME LOSES               WHY  DIRECTORY
-     dddddddd  corrupted  2 of 4 prompts               B1   -ROOT-project
-     eeeeeeee  corrupted  the end of the conversation  A7   -ROOT-project
+     SESSION   STATUS     AGE  A RESUME LOSES               WHY  DIRECTORY               LAST PROMPT
+     dddddddd  corrupted  1 h  2 of 4 prompts               B1   ROOT/project  ask-03 please
+     eeeeeeee  corrupted  N s  the end of the conversation  A7   ROOT/project  ask-01 please
 
     3 sessions: 1 healthy, 2 corrupted; 7.2 kB
     --- words
-    Mend them with `rekindle repair --all`; see one with `rekindle scan ID`.
+    `rekindle repair --all` mends corrupted ones; `rekindle scan ID` explains one.
     "#);
 }
 
@@ -199,10 +199,10 @@ fn branches_and_show() {
 fn vault_list_and_status() {
     let home = home();
     insta::assert_snapshot!(said(&home, &["vault", "list"]), @r#"
-     SESSION   VERSIONS  ROWS    SIZE  AGE  STATE  DIRECTORY
-     dddddddd         1     8  3.6 kB  N s  there  -ROOT-project
-     eeeeeeee         2     4  1.8 kB  N s  there  -ROOT-project
-     ffffffff         1     4  1.8 kB  N s  there  -ROOT-project
+     SESSION   VERSIONS  ROWS    SIZE  AGE  STATE  DIRECTORY               LAST PROMPT
+     dddddddd         1     8  3.6 kB  N s  there  ROOT/project  ask-03 please
+     eeeeeeee         2     4  1.8 kB  N s  there  ROOT/project  ask-01 please
+     ffffffff         1     4  1.8 kB  N s  there  ROOT/project  ask-01 please
 
     3 conversations in N.N kB
     "#);
@@ -287,4 +287,44 @@ fn on_a_terminal() {
             Running::start(home.adopt(home.tmux().command()).args(["kill-session", "-t", "work"])).unwrap();
         kill.wait(DEADLINE).unwrap();
     }
+}
+
+/// A conversation whose transcript was deleted is read from the vault, as text and as one object.
+#[test]
+fn show_reads_from_the_vault_what_is_gone() {
+    let home = home();
+    let before = said(&home, &["show", BROKEN]);
+    fs::remove_file(home.transcript(BROKEN)).unwrap();
+    let after = said(&home, &["show", BROKEN]);
+    let hint = "The transcript is gone; this is the vault's copy. `rekindle repair dddddddd` puts it back.";
+    assert_eq!(after, format!("{before}\n--- words\n{hint}"));
+    let json = home.rekindle_json(&["show", BROKEN]).unwrap();
+    assert_eq!((&json["schemaVersion"], &json["sessionId"]), (&1.into(), &BROKEN.into()));
+    assert_eq!(json["turns"][0]["text"], "ask-00 please");
+}
+
+/// What needs attention is named, with the command that deals with it.
+#[test]
+fn doctor_and_up_name_what_is_damaged_and_what_is_deleted() {
+    let home = home();
+    let deleted = "ffffffff-cccc-4ccc-8ccc-cccccccccccc";
+    fs::remove_file(home.transcript(deleted)).unwrap();
+    let words = said(&home, &["up"]);
+    assert!(words.contains("`rekindle repair --all` mends corrupted ones"), "{words}");
+    assert!(words.contains("`rekindle repair ffffffff` puts a missing one back from the vault."), "{words}");
+    let found = home.rekindle(&["doctor"]).unwrap().stdout;
+    assert!(found.contains("1 conversation is damaged: dddddddd"), "{found}");
+    assert!(found.contains("1 deleted conversation is in the vault: ffffffff"), "{found}");
+    assert!(found.contains("1 conversation lost rows that the vault has: eeeeeeee"), "{found}");
+}
+
+#[test]
+fn help_of_a_command_in_both_ways() {
+    let home = Home::new().unwrap();
+    for words in [&[][..], &["scan"], &["vault", "restore"]] {
+        let asked = said(&home, &[&["help"], words].concat());
+        assert_eq!(asked, said(&home, &[words, &["--help"]].concat()));
+    }
+    let unknown = home.rekindle(&["help", "no-such"]).unwrap();
+    assert_eq!(unknown.code(), Some(2), "{}", unknown.words());
 }

@@ -110,7 +110,7 @@ fn nobody_yet() {
     let json = home.rekindle_json(&["status"]).unwrap();
     assert_eq!((&json["schemaVersion"], &json["agents"]), (&json!(1), &json!([])));
     let json = home.rekindle_json(&["map"]).unwrap();
-    assert_eq!(json, json!({"schemaVersion": 1, "schema": 1}));
+    assert_eq!(json, json!({"schemaVersion": 1, "panes": {}, "paused": null}));
     assert!(home.rekindle(&["init", "--yes"]).unwrap().success());
     insta::assert_snapshot!(said(&home, &["status"]), @r#"
     No agents yet: start one.
@@ -185,10 +185,14 @@ fn the_same_for_scripts() {
     );
     let map = home.rekindle_json(&["map"]).unwrap();
     let file = fs::read(home.state().join("instances/pane-session-map.json")).unwrap();
-    let mut file: Value = serde_json::from_slice(&file).unwrap();
-    file["schemaVersion"] = json!(1);
-    assert_eq!(map, file);
-    assert_eq!((&map["work:0.0"]["session_id"], &map["work:0.0"]["live"]), (&json!(SHOP), &json!(true)));
+    let file: Value = serde_json::from_slice(&file).unwrap();
+    assert_eq!(map, json!({"schemaVersion": 1, "panes": file, "paused": null}));
+    assert_eq!(file.as_object().unwrap().keys().collect::<Vec<_>>(), ["work:0.0", "work:1.0"]);
+    let shop = &file["work:0.0"];
+    assert_eq!(
+        (&shop["schema"], &shop["session_id"], &shop["live"]),
+        (&json!(1), &json!(SHOP), &json!(true))
+    );
 }
 
 #[test]

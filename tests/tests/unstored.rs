@@ -80,3 +80,18 @@ fn recover_lists_the_crashed_agents_of_status_during_a_pause() {
     let stored = records.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
     assert_eq!(stored.filter(|text| text.contains("\"crashed\"")).count(), 0, "a pause stores no verdict");
 }
+
+/// What only reads works on a read-only state directory; a scan is only slower without its cache.
+#[test]
+fn scan_and_show_need_no_writable_state() {
+    let state = OldState::unpack().unwrap();
+    for words in [&["scan", "--json"][..], &["scan", "c59c9e3e", "--json"], &["show", "c59c9e3e"]] {
+        let written = state.rekindle(words).unwrap();
+        assert!(written.success() && !written.stdout.is_empty(), "{words:?}: {}", written.words());
+        for (line, _) in &UNWRITABLE[..2] {
+            let done = after(&state, line, words);
+            assert!(done.success(), "{line}: {words:?}: {}", done.words());
+            assert_eq!(done.stdout, written.stdout, "{line}: {words:?}");
+        }
+    }
+}

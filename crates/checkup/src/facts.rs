@@ -309,6 +309,10 @@ pub struct VaultFacts {
     pub newest_transcript: Option<Timestamp>,
     /// Conversations that lost something which the vault has; the short id, and what happened.
     pub losses: Vec<String>,
+    /// Conversations that a repair would mend; short ids.
+    pub damaged: Vec<String>,
+    /// Conversations that are only in the vault; short ids.
+    pub deleted: Vec<String>,
     /// Conversations whose forgetting was interrupted.
     pub unfinished: Vec<String>,
     /// Conversations whose copy is damaged: the short id.

@@ -195,6 +195,8 @@ ids! {
     VaultUnreadable = "vault-unreadable",
     VaultLosses = "vault-losses",
     VaultDamaged = "vault-damaged",
+    TranscriptsDamaged = "transcripts-damaged",
+    TranscriptsDeleted = "transcripts-deleted",
     ForgetUnfinished = "forget-unfinished",
     TombstoneDoubtful = "tombstone-doubtful",
     DiskWell = "disk-well",

@@ -142,8 +142,8 @@ impl Clinic {
             cache.retain(|path, _| there.contains(path));
         }
         if changed || cache.len() != before {
-            state::durable::private_dir(&self.state.cache())?;
-            cache.save()?;
+            // The next scan is slower where the cache cannot be written; this one is as good.
+            let _ = state::durable::private_dir(&self.state.cache()).and_then(|()| cache.save());
         }
         let live = Owners::look(&self.configs).live_sessions();
         let there = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));

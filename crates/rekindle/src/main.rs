@@ -9,6 +9,7 @@ mod context;
 mod exit;
 mod hot;
 mod kept;
+mod label;
 mod operations;
 mod output;
 mod pane;
@@ -24,7 +25,12 @@ use clap::Parser;
 use exit::Failure;
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    // `rekindle help scan` is `rekindle scan --help`.
+    if arguments.first().is_some_and(|first| first == "help") {
+        arguments.remove(0);
+        arguments.push("--help".into());
+    }
     // Asked for by agents, scripts and prompts all day: answered before the command line is even built.
     if let [flag] = &arguments[..]
         && (flag == "--version" || flag == "-V")
@@ -34,7 +40,8 @@ fn main() -> ExitCode {
     if let Some(done) = hot::run(&arguments) {
         return done;
     }
-    match cli::Cli::try_parse() {
+    let program = std::env::args_os().next().unwrap_or_else(|| "rekindle".into());
+    match cli::Cli::try_parse_from(std::iter::once(program).chain(arguments)) {
         Ok(cli) => match commands::run(cli) {
             Ok(exit) => exit.into(),
             Err(failure) => failure.report(),

@@ -67,11 +67,20 @@ impl Lock {
     }
 }
 
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+}
+
 fn take(path: &Path, deadline: Duration, share: Share) -> Result<Lock, LockError> {
     let io = |source| LockError::Io { path: path.to_path_buf(), source };
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600);
-    let file = agents::files::open_with(&mut options, path).map_err(io)?;
+    let file = match agents::files::open_with(&mut options, path) {
+        // A reader shares the lock of a file that it may not write.
+        Err(error) if matches!(share, Share::Together) && is_unwritable(&error) => agents::files::open(path),
+        opened => opened,
+    };
+    let file = file.map_err(io)?;
     let start = Instant::now();
     let mut pause = POLL;
     loop {

@@ -254,6 +254,24 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
                 .fix("rekindle vault status"),
         );
     }
+    if !vault.damaged.is_empty() {
+        let damaged = count(vault.damaged.len(), "conversation is", "conversations are");
+        let what = format!("{damaged} damaged: {}", list(&vault.damaged));
+        findings.push(
+            Finding::warning(Id::TranscriptsDamaged, what)
+                .why("a resume loses some of what was said, or fails; rekindle scan says what")
+                .fix("rekindle repair --all"),
+        );
+    }
+    if !vault.deleted.is_empty() {
+        let deleted = count(vault.deleted.len(), "deleted conversation is", "deleted conversations are");
+        let what = format!("{deleted} in the vault: {}", list(&vault.deleted));
+        findings.push(
+            Finding::note(Id::TranscriptsDeleted, what)
+                .why("an agent deletes old transcripts by itself; rekindle keeps a copy")
+                .fix("rekindle repair ID puts one back"),
+        );
+    }
     for session in &vault.unfinished {
         findings.push(
             Finding::warning(Id::ForgetUnfinished, format!("forgetting {session} was interrupted"))

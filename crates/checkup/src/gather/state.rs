@@ -12,6 +12,7 @@ use state::journal::Journal;
 use state::record::{self, RecordError, SCHEMA};
 use state::seal::{Key, Origin};
 use state::{StateDir, StateDirError};
+use transcript::Status;
 
 use super::Places;
 use crate::facts::{KeyFacts, KeyFound, LogLine, RecordFacts, StateFacts, StateFound, VaultFacts};
@@ -193,6 +194,16 @@ fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) ->
     };
     facts.unusable = status.unusable.iter().map(short).collect();
     facts.doubtful = status.doubtful.iter().map(ToString::to_string).collect();
+    for scan in clinic.scan_all(|_, _| ())?.sessions {
+        let session = scan.session.short().to_owned();
+        match scan.status {
+            // What the vault has more of is named as a loss.
+            _ if facts.losses.contains(&session) => {}
+            Status::Corrupted | Status::Unreadable => facts.damaged.push(session),
+            Status::Missing => facts.deleted.push(session),
+            Status::Healthy | Status::Unrecoverable => {}
+        }
+    }
     Ok(())
 }
 

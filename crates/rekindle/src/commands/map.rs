@@ -1,6 +1,6 @@
 use std::cmp::Reverse;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::status::{pause_json, paused_words};
 use crate::context::Context;
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Stay, and draw it again when something changes; q or Ctrl-C ends it
     #[arg(long, conflicts_with = "json")]
     watch: bool,
-    /// Print one JSON object: the file `instances/pane-session-map.json`
+    /// Print one JSON object: `panes` is the file `instances/pane-session-map.json`
     #[arg(long)]
     json: bool,
 }
@@ -34,12 +34,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let mut out = Out::new();
     if args.json {
-        let mut object = Map::from_iter([("schema".to_owned(), Value::from(1))]);
-        object.extend(map);
-        if let Some(pause) = &survey.pause {
-            object.insert("paused".to_owned(), pause_json(pause));
-        }
-        out.json(Value::Object(object));
+        out.json(json!({"panes": map, "paused": survey.pause.as_ref().map(pause_json)}));
         return out.finish();
     }
     out.line(&text(context, &survey, &map));
@@ -92,7 +87,7 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
     lines.join("\n")
 }
 
-/// The map as the last settle wrote it, without its own version.
+/// The map as the last settle wrote it. Version 0.1.0 wrote the version of the file among its panes.
 fn read(context: &Context) -> Result<Map<String, Value>, Failure> {
     let path = context.clinic.state.instances().join("pane-session-map.json");
     let bytes = match state::files::read(&path) {

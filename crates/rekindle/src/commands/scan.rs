@@ -1,11 +1,13 @@
 use doctor::{ScanAll, SessionScan};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use transcript::{Finding, Status};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Bar, Cell, Colour, Column, Fit, Out, SCHEMA_VERSION, Table, bytes, count, say};
+use crate::label::Label;
+use crate::output::{Bar, Cell, Colour, Column, Fit, Out, SCHEMA_VERSION, Table, age, bytes, count, say};
 
 /// Check conversations for damage, without changing anything
 #[derive(Debug, clap::Args)]
@@ -62,34 +64,50 @@ pub(crate) fn scan_all(context: &Context) -> Result<ScanAll, Failure> {
 
 /// The table of what is broken, and the totals.
 pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
+    let now = Timestamp::now();
     let broken: Vec<&SessionScan> =
         all.sessions.iter().filter(|scan| scan.status != Status::Healthy).collect();
     if !broken.is_empty() {
         let mut table = Table::new(&[
             Column::new("session", Fit::Whole),
             Column::new("status", Fit::Whole),
+            Column::right("age", Fit::Drop(4)),
             Column::new("a resume loses", Fit::Wrap(14)),
-            Column::new("why", Fit::CutThenDrop(8, 2)),
-            Column::new("directory", Fit::CutPathThenDrop(12, 1)),
+            Column::new("why", Fit::CutThenDrop(6, 1)),
+            Column::new("directory", Fit::CutPathThenDrop(8, 2)),
+            Column::new("last prompt", Fit::CutThenDrop(12, 3)),
         ]);
         for scan in &broken {
-            let folder = scan.path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+            let label = Label::of(context, &scan.session, &scan.path);
             table.row([
                 scan.session.short().into(),
                 Cell::painted(status_word(scan), Some(status_colour(scan.status))),
+                changed(&scan.path, now).into(),
                 losses(scan).into(),
                 classes(&scan.findings).into(),
-                Cell::new(folder.to_string_lossy()),
+                label.directory.into(),
+                label.prompt.into(),
             ]);
         }
         out.line(&table.text());
         out.line("");
     }
     out.line(&totals_line(&all.sessions));
-    if broken.iter().any(|scan| scan.status == Status::Corrupted) {
-        say("Mend them with `rekindle repair --all`; see one with `rekindle scan ID`.");
+    let of = |status: Status| broken.iter().filter(move |scan| scan.status == status);
+    if of(Status::Corrupted).next().is_some() {
+        out.hint("`rekindle repair --all` mends corrupted ones; `rekindle scan ID` explains one.");
     }
-    let _ = context;
+    if let Some(missing) = of(Status::Missing).next() {
+        let id = missing.session.short();
+        out.hint(&format!("`rekindle repair {id}` puts a missing one back from the vault."));
+    }
+}
+
+/// How long ago a transcript was written.
+fn changed(path: &std::path::Path, now: Timestamp) -> String {
+    let written = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let written = written.and_then(|written| Timestamp::try_from(written).ok());
+    written.map(|written| age(written, now)).unwrap_or_default()
 }
 
 fn status_word(scan: &SessionScan) -> String {

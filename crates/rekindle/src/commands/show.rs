@@ -1,7 +1,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-use doctor::Target;
+use doctor::{Absent, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use transcript::{Buffer, Speaker, Transcript, Utterance};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// As Markdown
     #[arg(long, conflicts_with = "json")]
     md: bool,
-    /// One JSON object per line
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -31,37 +31,77 @@ pub(crate) struct Args {
 const RESULT_LINES: usize = 12;
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let file = match context.target(&args.target)? {
-        Target::File(file) => file,
-        Target::Gone(absent) => return Err(super::gone(&absent.session)),
+    match context.target(&args.target)? {
+        Target::File(file) => {
+            let read =
+                |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
+            let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
+            let (done, spoken) = show(&transcript, &file.session, args).map_err(read)?;
+            // Where the vault cannot be asked the conversation is shown all the same.
+            let named = [(file.session.clone(), file.path.clone())];
+            for (session, lost) in context.clinic.lost_among(&named).unwrap_or_default() {
+                say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&session)));
+            }
+            if spoken { done } else { Err(super::silent(&file.path)) }
+        }
+        Target::Gone(absent) => {
+            let bytes = vaulted(context, &absent)?;
+            let transcript = Transcript::of(&bytes, Some(absent.session.as_str()));
+            let (done, spoken) = show(&transcript, &absent.session, args).map_err(|error| {
+                Failure::new(Exit::Failed, format!("cannot read the vault's copy: {error}"))
+            })?;
+            let id = absent.session.short();
+            say(&format!(
+                "The transcript is gone; this is the vault's copy. `rekindle repair {id}` puts it back."
+            ));
+            if spoken { done } else { Err(super::gone(&absent.session)) }
+        }
+    }
+}
+
+/// The vault's copy of a conversation whose transcript is gone.
+fn vaulted(context: &Context, absent: &Absent) -> Result<Vec<u8>, Failure> {
+    let vault = &context.clinic.vault;
+    let of_account = |found: &vault::Conversation| {
+        absent.config.as_ref().is_none_or(|config| found.config.as_path() == config.path())
     };
-    let read = |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
-    let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;
+    let found = vault.find(&absent.session)?.into_iter().find(of_account);
+    let copy = found.as_ref().and_then(|found| Some((found, found.transcript()?)));
+    let Some((conversation, file)) = copy else { return Err(super::gone(&absent.session)) };
+    let Some(choice) = vault.choose(conversation, file, vault::Wanted::Best)? else {
+        return Err(super::gone(&absent.session));
+    };
+    let mut bytes = Vec::new();
+    vault.read(&conversation.key, &file.name, Some(choice.generation.number), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Prints a conversation; also says whether anything was said in it.
+fn show<S: transcript::AsSource>(
+    transcript: &Transcript<S>,
+    session: &agents::SessionId,
+    args: &Args,
+) -> std::io::Result<(Result<Exit, Failure>, bool)> {
     let zone = crate::zone::local();
     let mut to = Pager::open(!args.md && !args.json);
     let painted = colour() && !args.md;
-    let mut silent = true;
+    let mut spoken = false;
     let visit = |utterance: Utterance| {
-        if std::mem::replace(&mut silent, false) && args.md {
-            to.line(&format!("# Conversation {}\n", file.session));
-        }
-        let text = if args.json {
-            json_line(&utterance)
-        } else if args.md {
-            markdown(&utterance, &zone)
-        } else {
-            plain(&utterance, &zone, painted)
+        let first = !std::mem::replace(&mut spoken, true);
+        let text = match (args.json, args.md) {
+            (true, _) if first => format!("{}{}", json_head(session), json_turn(&utterance)),
+            (true, _) => format!(",{}", json_turn(&utterance)),
+            (_, true) if first => format!("# Conversation {session}\n\n{}", markdown(&utterance, &zone)),
+            (_, true) => markdown(&utterance, &zone),
+            _ => plain(&utterance, &zone, painted),
         };
         to.line(&text)
     };
-    transcript.conversation(visit).map_err(read)?;
-    let done = to.finish()?;
-    // Where the vault cannot be asked the conversation is shown all the same.
-    let named = [(file.session.clone(), file.path.clone())];
-    for (session, lost) in context.clinic.lost_among(&named).unwrap_or_default() {
-        say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&session)));
+    transcript.conversation(visit)?;
+    if args.json && spoken {
+        to.line("]}");
     }
-    if silent { Err(super::silent(&file.path)) } else { Ok(done) }
+    Ok((to.finish(), spoken))
 }
 
 fn who(speaker: &Speaker) -> String {
@@ -115,9 +155,14 @@ fn longest_fence(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }
 
-fn json_line(utterance: &Utterance) -> String {
+/// The beginning of the one object that `--json` prints. A conversation may be large, so it is written as it is read.
+fn json_head(session: &agents::SessionId) -> String {
+    let version = crate::output::SCHEMA_VERSION;
+    format!("{{\"schemaVersion\":{version},\"sessionId\":\"{session}\",\"turns\":[\n")
+}
+
+fn json_turn(utterance: &Utterance) -> String {
     serde_json::json!({
-        "schemaVersion": crate::output::SCHEMA_VERSION,
         "who": who(&utterance.speaker),
         "at": utterance.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()).map(|at| at.to_string()),
         "text": utterance.text,

@@ -38,7 +38,6 @@ pub(crate) fn map<'a>(
         }
     }
     let mut object = Map::new();
-    object.insert("schema".to_owned(), 1.into());
     for (reference, (record, owner)) in by_reference {
         object.insert(reference.to_owned(), entry(record, owner, summaries, log(record)));
     }
@@ -50,6 +49,7 @@ fn entry(record: &SessionRecord, owner: bool, summaries: &Path, log: Option<Path
     let place = record.place.as_ref();
     let ids = |ids: &[SessionId]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
     json!({
+        "schema": 1,
         "session_id": record.session_id,
         "short_id": record.short_id,
         "name": record.name,

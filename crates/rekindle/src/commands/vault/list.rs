@@ -6,6 +6,7 @@ use vault::Conversation;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::label::Label;
 use crate::output::{Column, Fit, Out, Table, age, bytes, count, say};
 
 pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
@@ -30,10 +31,12 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         Column::right("age", Fit::Whole),
         Column::new("state", Fit::Whole),
         Column::new("directory", Fit::CutPathThenDrop(12, 4)),
+        Column::new("last prompt", Fit::CutThenDrop(12, 5)),
     ]);
     for conversation in &all {
         let Some(file) = conversation.transcript() else { continue };
         let Some(newest) = file.generations.last() else { continue };
+        let label = label(context, conversation, &file.name);
         table.row([
             conversation.session.as_ref().map_or("history", |session| session.short()).into(),
             file.generations.len().to_string().into(),
@@ -41,7 +44,8 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
             bytes(newest.bytes).into(),
             age(newest.until, now).into(),
             if file.gone.is_some() { "deleted" } else { "there" }.into(),
-            conversation.slug().unwrap_or_default().into(),
+            label.directory.into(),
+            label.prompt.into(),
         ]);
     }
     if !all.is_empty() {
@@ -56,6 +60,14 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
     out.line(&format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored)));
     out.finish_as(exit)
+}
+
+fn label(context: &Context, conversation: &Conversation, name: &str) -> Label {
+    match &conversation.session {
+        Some(session) => Label::of(context, session, &conversation.config.join(name)),
+        // The agent's own list of prompts belongs to no directory.
+        None => Label { directory: String::new(), prompt: String::new() },
+    }
 }
 
 fn conversation_json(conversation: &Conversation) -> Value {
