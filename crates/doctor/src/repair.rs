@@ -180,12 +180,12 @@ impl Clinic {
         if let Some(around) = path.ancestors().nth(3) {
             configs.push(ConfigDir::new(around));
         }
-        Owners::look(&configs).beside(state::record::last_run(&self.state))
+        Owners::look(&configs).beside(state::record::recorded_runs(&self.state))
     }
 
     /// A look at who owns what, by the known directories and by what is on record.
     pub fn owners(&self) -> Owners {
-        Owners::look(&self.configs).beside(state::record::last_run(&self.state))
+        Owners::look(&self.configs).beside(state::record::recorded_runs(&self.state))
     }
 
     /// Held by whoever changes a conversation's file.

@@ -177,6 +177,10 @@ fn go_on(
     }
     let linked = records.get(to)?.previous_ids.contains(from);
     let left = records.get_mut(from)?;
+    // It left without a word. Without an end it would still own the conversation.
+    if let Some(run) = left.run_of(way.pid, way.start) {
+        run.ended_at.get_or_insert(visit.heard_at);
+    }
     let its_own = left.run().is_some_and(|run| run.is(way.pid, way.start));
     if left.next_id.as_ref() == Some(to) || (!its_own && linked) {
         return None;
@@ -216,12 +220,9 @@ fn leave(left: &mut SessionRecord, to: &SessionId) -> Option<state::record::Tmux
 }
 
 /// Whether another agent still is in the conversation, which then is the one that counts again.
-fn remains(left: &mut SessionRecord, world: &World) -> bool {
-    let others = left.runs.iter().rev().skip(1);
-    let still = others.filter(|run| !run.is_passing() && run.ended_at.is_none());
-    let Some(other) = still.into_iter().find(|run| world.life(run) == Life::Alive).cloned() else {
-        return false;
-    };
+pub(crate) fn remains(left: &mut SessionRecord, world: &World) -> bool {
+    let still_in = |run: &&Run| !run.is_passing() && world.life(run) == Life::Alive;
+    let Some(other) = left.earlier_open_runs().find(still_in).cloned() else { return false };
     left.runs.retain(|run| *run != other);
     left.place.clone_from(&other.tmux);
     left.runs.push(other);

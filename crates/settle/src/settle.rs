@@ -436,6 +436,18 @@ impl Settler {
             let left = record.status == Status::EndedCleanly && verdict::left_for_nowhere(record);
             record.status == Status::Active || left
         };
+        for record in records.values_mut() {
+            verdict::end_dead_runs(record, world, now);
+            let newest = record.run().map(|run| (run.ended_at.is_some(), world.life(run)));
+            let over = match newest {
+                Some((_, Life::Dead)) => true,
+                Some((ended, _)) => ended && record.status != Status::Active,
+                None => false,
+            };
+            if over {
+                follow::remains(record, world);
+            }
+        }
         for record in records.values_mut().filter(open) {
             let Some(run) = record.run() else { continue };
             if world.life(run) == Life::Alive {

@@ -47,7 +47,7 @@ pub(crate) fn left_for_nowhere(record: &SessionRecord) -> bool {
 /// Judges a record that is still active, or [whose agent went on nowhere](left_for_nowhere). `exited` says whether the transcript ends with the user's own `/exit`.
 pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Verdict> {
     let run = record.run()?;
-    if world.life(run) != Life::Dead {
+    if world.life(run) != Life::Dead || may_hold_another(record, world) {
         return None;
     }
     if run.one_shot {
@@ -72,6 +72,19 @@ pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Ve
         return crashed("server_exit", "the machine was started anew since");
     }
     after_death(record, run, world)
+}
+
+/// Whether an agent that entered the conversation before its newest one may still be in it.
+pub(crate) fn may_hold_another(record: &SessionRecord, world: &World) -> bool {
+    record.earlier_open_runs().any(|run| !run.is_passing() && world.life(run) != Life::Dead)
+}
+
+/// Notes the end of every earlier process that is provably gone: from a container that could not be told later.
+pub(crate) fn end_dead_runs(record: &mut SessionRecord, world: &World, now: Timestamp) {
+    let earlier = record.runs.iter_mut().rev().skip(1).filter(|run| run.ended_at.is_none());
+    for run in earlier.filter(|run| world.life(run) == Life::Dead) {
+        run.ended_at = Some(now);
+    }
 }
 
 fn after_death(record: &SessionRecord, run: &Run, world: &World) -> Option<Verdict> {

@@ -22,7 +22,7 @@ pub use end::{EndError, end};
 pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
-pub use owner::{Holder, LastRun, Owner, Owners, RunLookup, newest_row_ms};
+pub use owner::{Holder, Owner, Owners, RecordedRun, RunLookup, newest_row_ms};
 pub use places::{ConfigDir, config_dirs, slug};
 pub use survivors::{Belongs, Gone, Survivor, survivors};
 pub use trust::is_trusted;

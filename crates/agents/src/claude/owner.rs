@@ -46,19 +46,17 @@ pub struct Owners {
     processes: Processes,
     registered: Vec<Registered>,
     unreadable: Option<String>,
-    last_run: Option<RunLookup>,
+    recorded: Option<RunLookup>,
 }
 
-/// Looks up the process that was last in a conversation, by rekindle's own record.
-pub type RunLookup = Box<dyn Fn(&SessionId) -> LastRun + Send + Sync>;
+/// Looks up the processes that may be in a conversation, by rekindle's own record.
+pub type RunLookup = Box<dyn Fn(&SessionId) -> Vec<RecordedRun> + Send + Sync>;
 
-/// The process that was last in a conversation, by its record.
+/// What the record of a conversation says of one process that was in it. A process that has ended is not named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LastRun {
-    /// There is no record, or its agent has ended.
-    None,
-    /// An agent is in it, as far as the record knows.
-    Active {
+pub enum RecordedRun {
+    /// No end of it is known.
+    Open {
         /// Its process id.
         pid: u32,
         /// When it started, in the kernel's ticks since boot.
@@ -71,7 +69,7 @@ pub enum LastRun {
         /// Its process id.
         pid: u32,
     },
-    /// The record cannot be read.
+    /// The record cannot be used, so every process may be in it.
     Unreadable {
         /// Why not.
         why: String,
@@ -90,14 +88,14 @@ impl Owners {
                 unreadable = Some(format!("{} cannot be read: {error}", path.display()));
             }
         }
-        Owners { processes: Processes::look(), registered, unreadable, last_run: None }
+        Owners { processes: Processes::look(), registered, unreadable, recorded: None }
     }
 
     /// The same, with what records know: agents before 2.1.100 have no registry, and the process table shows nothing of
     /// another pid namespace.
     #[must_use]
-    pub fn beside(self, last_run: RunLookup) -> Owners {
-        Owners { last_run: Some(last_run), ..self }
+    pub fn beside(self, recorded: RunLookup) -> Owners {
+        Owners { recorded: Some(recorded), ..self }
     }
 
     /// The processes that were looked at.
@@ -108,32 +106,34 @@ impl Owners {
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
         let mut unknown = self.unreadable.clone();
-        let last_run = self.last_run.as_ref().map_or(LastRun::None, |last_run| last_run(session));
+        let recorded = self.recorded.as_ref().map_or_else(Vec::new, |look_up| look_up(session));
         for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
             match entry.alive(&self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
                 Some(false) => {}
-                None if last_run == (LastRun::SaidGone { pid: entry.pid }) => {}
+                None if recorded.contains(&RecordedRun::SaidGone { pid: entry.pid }) => {}
                 None => {
                     unknown = Some(format!("process {} belongs to another machine or container", entry.pid));
                 }
             }
         }
-        match &last_run {
-            LastRun::None | LastRun::SaidGone { .. } => {}
-            LastRun::Active { pid, start, domain } => match self.processes.vantage().reach(domain) {
-                Reach::Gone => {}
-                Reach::Unknown { why } => unknown = Some(format!("process {pid} was in it, and {why}")),
-                Reach::Here => {
-                    let same = |process: &&Process| process.start_ticks == *start && process.is_agent();
-                    if let Some(process) = self.processes.get(*pid).filter(same) {
-                        let (pid, since_ms) = (process.pid, process.started_ms);
-                        let evidence = "its record names it";
-                        return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+        for run in &recorded {
+            match run {
+                RecordedRun::SaidGone { .. } => {}
+                RecordedRun::Open { pid, start, domain } => match self.processes.vantage().reach(domain) {
+                    Reach::Gone => {}
+                    Reach::Unknown { why } => unknown = Some(format!("process {pid} was in it, and {why}")),
+                    Reach::Here => {
+                        let same = |process: &&Process| process.start_ticks == *start && process.is_agent();
+                        if let Some(process) = self.processes.get(*pid).filter(same) {
+                            let (pid, since_ms) = (process.pid, process.started_ms);
+                            let evidence = "its record names it";
+                            return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                        }
                     }
-                }
-            },
-            LastRun::Unreadable { why } => unknown = Some(why.clone()),
+                },
+                RecordedRun::Unreadable { why } => unknown = Some(why.clone()),
+            }
         }
         let holder = |process: &Process, evidence| {
             let (pid, since_ms) = (process.pid, process.started_ms);

@@ -138,3 +138,24 @@ fn a_user_who_cleared_has_not_left_the_agent() {
     let (exited, _) = told("a", &[start(agent(5, 0), 1), crate::bench::end(agent(5, 0), 5, "logout")]);
     assert!(!left_for_nowhere(&exited));
 }
+
+#[test]
+fn an_earlier_agent_that_may_live_keeps_its_conversation_from_being_crashed() {
+    let two = || told("a", &[start(agent(5, 0), 1), start(agent(7, 1), 2)]).0;
+    let record = two();
+    assert_eq!(record.runs.len(), 2);
+    assert_eq!(verdict(&record, &world(&[(5, 0)], server(&[0, 1])), false), None, "it lives");
+    let mut contained = two();
+    contained.runs[0].machine_id = Some("m".to_owned());
+    contained.runs[0].pid_namespace = Some("pid:[1]".to_owned());
+    let mut elsewhere = world(&[], server(&[0, 1]));
+    elsewhere.pid_domain = Some("linux:m:pid:[2]".to_owned());
+    assert_eq!(verdict(&contained, &elsewhere, false), None, "that cannot be told");
+    end_dead_runs(&mut contained, &elsewhere, at(9));
+    assert_eq!(contained.runs[0].ended_at, None, "nor is it written down");
+    let nothing_lives = world(&[], server(&[0, 1]));
+    assert_eq!(verdict(&record, &nothing_lives, false).map(|verdict| verdict.status), Some(CRASHED));
+    let mut gone = two();
+    end_dead_runs(&mut gone, &nothing_lives, at(9));
+    assert_eq!((gone.runs[0].ended_at, gone.runs[1].ended_at), (Some(at(9)), None));
+}

@@ -10,7 +10,7 @@ use super::fact::{Claim, weigh};
 use super::{AgentView, Process, Sources, State};
 
 use crate::trust::is_untrusted;
-use crate::verdict::verdict;
+use crate::verdict::{may_hold_another, verdict};
 use crate::world::{Life, Proc, World};
 
 /// The claims about one agent, fact by fact.
@@ -167,7 +167,11 @@ impl Claims {
                         self.state.push(Claim::new(state, Grade::Likely.min(sure), "machine", words));
                     }
                     None => {
-                        let words = "its process is gone, and its server cannot be asked why";
+                        let words = if may_hold_another(record, world) {
+                            "its newest process is gone; whether an earlier one still runs cannot be told"
+                        } else {
+                            "its process is gone, and its server cannot be asked why"
+                        };
                         self.state.push(Claim::new(State::Unknown, Grade::Likely, "machine", words));
                     }
                 }

@@ -4,13 +4,13 @@
 //! read and never written.
 
 mod file;
-mod last_run;
 mod provenance;
+mod recorded_runs;
 mod run;
 
 pub use file::{Held, RecordError, ids, load, store};
-pub use last_run::{SAID_GONE, last_run};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
+pub use recorded_runs::{SAID_GONE, recorded_runs};
 pub use run::{HostPlace, Run, TmuxPlace};
 
 use std::path::{Path, PathBuf};
@@ -280,6 +280,11 @@ impl SessionRecord {
     /// The newest process that is or was in it.
     pub fn run(&self) -> Option<&Run> {
         self.runs.last()
+    }
+
+    /// The processes before the newest one of which no end is known: each may still be in it.
+    pub fn earlier_open_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().rev().skip(1).filter(|run| run.ended_at.is_none())
     }
 
     /// Since when nobody is in it, where nobody is: its last agent's end, else when it was last heard of.

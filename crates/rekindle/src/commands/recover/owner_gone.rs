@@ -32,9 +32,12 @@ pub(super) fn overrule(context: &Context, settled: Settled, named: &[SessionId])
     let entry = entry.with("pid", pid).with("why", why).with("by", "user");
     Journal::at(context.clinic.state.journal()).append(&entry)?;
     let gone = |record: &mut SessionRecord| {
-        if let Some(run) = record.runs.last_mut() {
-            run.ended_at = Some(now);
-            run.end_reason = Some(SAID_GONE.to_owned());
+        let newest = record.runs.len().saturating_sub(1);
+        for (at, run) in record.runs.iter_mut().enumerate() {
+            if at == newest || run.ended_at.is_none() {
+                run.ended_at = Some(now);
+                run.end_reason = Some(SAID_GONE.to_owned());
+            }
         }
         record.status = Status::Crashed;
         record.reason = Some(SAID_GONE.to_owned());
