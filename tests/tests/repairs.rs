@@ -8,10 +8,11 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lab::base::{Base, GHOST};
 use lab::home::Home;
-use lab::process::Running;
+use lab::process::{self, Running};
 use lab::{talk, tree};
 use serde_json::{Value, json};
 
@@ -41,6 +42,29 @@ fn owner(home: &Home, session: &str) -> Running {
     let mut command = home.command("sh");
     command.args(["-c", "read line", "sh", "--resume", session]).stdin(std::process::Stdio::piped());
     Running::start(&mut command).unwrap()
+}
+
+/// An agent without a registry entry in the project's directory, which nothing tells the conversation of.
+#[test]
+fn an_old_agent_in_the_directory_is_named_with_a_way_to_go_on() {
+    let home = Home::new().unwrap();
+    let mut agent = home.command("bash");
+    agent.args(["-c", "exec -a claude bash -c read"]).current_dir(home.project());
+    let agent = Running::start(agent.stdin(std::process::Stdio::piped())).unwrap();
+    // The rows have no times: that of the file counts, and it was written since the agent started.
+    let untimed = String::from_utf8(wounded(&home, ONE)).unwrap().replace("\"timestamp\"", "\"when\"");
+    let path = home.put(ONE, b"").unwrap();
+    fs::write(&path, &untimed).unwrap();
+    let named =
+        |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().starts_with(b"claude");
+    assert!(process::wait_until(Duration::from_secs(20), || named(agent.pid())));
+    let refused = home.rekindle(&["repair", ONE]).unwrap();
+    assert_eq!(refused.code(), Some(3), "{}", refused.words());
+    let said = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(said.contains(&format!("process {} may be writing it", agent.pid())), "{said}");
+    assert!(said.contains("rekindle repair ID --as-copy"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), untimed.as_bytes());
+    assert!(home.rekindle(&["repair", ONE, "--as-copy"]).unwrap().success());
 }
 
 #[test]

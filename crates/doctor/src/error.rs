@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::claude::Holder;
+use agents::claude::{Holder, MAY_BE_IN_IT};
 
 /// The machine failed us.
 #[derive(Debug, thiserror::Error)]
@@ -86,13 +86,22 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::Owned(holder) => {
-                write!(f, "process {} owns it ({})", holder.pid, holder.evidence)?;
+                let unsure = holder.evidence == MAY_BE_IN_IT;
+                let owns = if unsure { "may be writing it" } else { "owns it" };
+                write!(f, "process {} {owns} ({})", holder.pid, holder.evidence)?;
                 if let Some(pane) = &holder.pane {
                     write!(f, ", in tmux {pane}")?;
                 }
                 if let Some(since) = holder.since_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
                 {
                     write!(f, ", since {}", since.strftime("%Y-%m-%d %H:%M UTC"))?;
+                }
+                if unsure {
+                    let pid = holder.pid;
+                    return write!(
+                        f,
+                        "; quit that agent (`ps -p {pid}` shows it) and try again, or repair a copy with `rekindle repair ID --as-copy`"
+                    );
                 }
                 write!(f, "; end that agent first")
             }

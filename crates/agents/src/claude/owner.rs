@@ -8,10 +8,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::ConfigDir;
 use super::pid_domain::{PidDomain, Reach};
 use super::process::{Process, Processes};
 use super::registry::{self, Registered};
-use super::{ConfigDir, slug};
+use super::silent::MAY_BE_IN_IT;
 use crate::SessionId;
 
 /// Who owns a conversation.
@@ -106,7 +107,7 @@ impl Owners {
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
         let mut unknown = self.unreadable.clone();
-        let recorded = self.recorded.as_ref().map_or_else(Vec::new, |look_up| look_up(session));
+        let recorded = self.recorded_runs(session);
         for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
             match entry.alive(&self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
@@ -147,11 +148,8 @@ impl Owners {
         if let Some(process) = self.processes.writing(path) {
             return holder(process, "it has the file open for writing");
         }
-        if let Some(process) = self.silent_agent(path) {
-            return holder(
-                process,
-                "it is an agent in that directory, and the newest row was written since it started",
-            );
+        if let Some(process) = self.silent_agent(session, path) {
+            return holder(process, MAY_BE_IN_IT);
         }
         match unknown {
             Some(why) => Owner::Unknown { why },
@@ -185,22 +183,13 @@ impl Owners {
         registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
-    /// An agent that is in no registry (before 2.1.100), works in the conversation's directory, and started before the conversation's newest row was written: it may be the one who wrote it.
-    /// The row's own time counts, not the file's: copies and repairs change that.
-    fn silent_agent(&self, path: &Path) -> Option<&Process> {
-        let folder = path.parent()?.file_name()?.to_str()?.to_owned();
-        let projects = path.parent()?.parent()?;
-        let mut nameless = self.processes.all().iter().filter(|process| {
-            process.is_agent()
-                && !self.registered.iter().any(|entry| entry.pid == process.pid)
-                && process.cwd().and_then(|cwd| slug(&cwd)).is_some_and(|slug| slug == folder)
-                && process.projects().is_none_or(|theirs| same_folder(&theirs, projects))
-        });
-        let first = nameless.next()?;
-        let written = newest_row_ms(path)?;
-        std::iter::once(first)
-            .chain(nameless)
-            .find(|process| process.started_ms.is_none_or(|started| started <= written))
+    pub(super) fn is_registered(&self, pid: u32) -> bool {
+        self.registered.iter().any(|entry| entry.pid == pid)
+    }
+
+    /// What the record of a conversation says; nothing where records are not asked.
+    pub(super) fn recorded_runs(&self, session: &SessionId) -> Vec<RecordedRun> {
+        self.recorded.as_ref().map_or_else(Vec::new, |look_up| look_up(session))
     }
 }
 
@@ -227,7 +216,7 @@ struct Dated {
     timestamp: String,
 }
 
-fn same_folder(a: &Path, b: &Path) -> bool {
+pub(super) fn same_folder(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     real(a) == real(b)
 }

@@ -105,6 +105,14 @@ impl Processes {
         self.all.get(holders.iter().find(writes)?.0)
     }
 
+    /// The files that a process has open.
+    pub(crate) fn opened_by(&self, process: &Process) -> Vec<&Path> {
+        let is_its =
+            |(at, _): &(usize, OsString)| self.all.get(*at).is_some_and(|other| other.pid == process.pid);
+        let open = self.open.get_or_init(|| self.open_files()).iter();
+        open.filter(|(_, holders)| holders.iter().any(is_its)).map(|(path, _)| path.as_path()).collect()
+    }
+
     /// Once for all of them: a restore asks for a hundred conversations, and there may be thousands of descriptors.
     fn open_files(&self) -> HashMap<PathBuf, Vec<(usize, OsString)>> {
         let mut open: HashMap<PathBuf, Vec<(usize, OsString)>> = HashMap::new();
