@@ -33,6 +33,8 @@ pub struct Plan {
     pub before: bool,
     /// How many agents run at once.
     pub jobs: usize,
+    /// Whether cases that name a version run on that one alone.
+    pub sample: bool,
 }
 
 /// What a resume got back of one case.
@@ -84,7 +86,10 @@ pub fn run(plan: &Plan, tell: impl Fn(&Record) + Sync) -> Result<Vec<Record>> {
         .zip(&bases)
         .map(|((lab, story), session)| ((lab.agent.version.as_str(), **story), session))
         .collect();
-    let work = cross(&labs, &plan.cases);
+    let mut work = cross(&labs, &plan.cases);
+    work.retain(|(lab, case)| {
+        !plan.sample || case.sample.is_none_or(|version| version == lab.agent.version.as_str())
+    });
     parallel(plan.jobs, &work, |(lab, case)| {
         let base = bases.get(&(lab.agent.version.as_str(), case.story)).context("no base conversation")?;
         let record = judge(plan, lab, case, base)

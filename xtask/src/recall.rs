@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Write the records as JSON into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Run cases that name a version on that one alone, as `cargo xtask test` does
+    #[arg(long)]
+    pub(crate) sample: bool,
     /// Repair with this program instead of the one built here
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
@@ -38,7 +41,16 @@ pub(crate) struct Args {
 impl Default for Args {
     fn default() -> Self {
         // Three keep two cores busy: an agent waits for its API a third of the time.
-        Args { agent: vec![], case: vec![], before: false, both: false, jobs: 3, json: None, program: None }
+        Args {
+            agent: vec![],
+            case: vec![],
+            before: false,
+            both: false,
+            jobs: 3,
+            json: None,
+            sample: false,
+            program: None,
+        }
     }
 }
 
@@ -73,6 +85,7 @@ pub(crate) fn records(args: &Args) -> Result<Vec<Record>> {
         rekindle,
         before: args.before || args.both,
         jobs: args.jobs,
+        sample: args.sample,
     };
     let records = recall::run(&plan, |record| {
         let words = |verdict: &Option<Verdict>| match verdict {

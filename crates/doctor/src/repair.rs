@@ -231,7 +231,8 @@ impl Clinic {
         let after = loop {
             let Some(made) = files.last() else { break Err(not_proven("no round")) };
             let reopened = made.reopen().map_err(Error::read(made.path()))?;
-            let again = Transcript::from_file(reopened, Some(name.clone()), None, &mut buffer);
+            let subagents = Some(path.with_extension("").join("subagents"));
+            let again = Transcript::from_file(reopened, Some(name.clone()), subagents, &mut buffer);
             let again = again.map_err(Error::read(made.path()))?;
             let (scan, plan) = again.examine().map_err(Error::read(made.path()))?;
             if plan.is_empty() {

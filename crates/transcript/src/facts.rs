@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::attachment;
 use crate::flags::Flags;
 use crate::image::Picture;
 use crate::json::{Cursor, Str, decode, is_blank};
@@ -85,6 +86,8 @@ pub(crate) struct Facts {
     pub(crate) leaf: Option<Str>,
     pub(crate) cwd: Option<Str>,
     pub(crate) message_id: Option<Str>,
+    /// The kind of turn that `message.role` tells.
+    role: Option<Kind>,
     pub(crate) flags: Flags,
     /// Length of the `message` value: what the row adds to a request.
     pub(crate) message_len: usize,
@@ -115,6 +118,11 @@ impl Facts {
         }
         if !has_type {
             self.flags.insert(Flags::NO_TYPE);
+            // Only a row with an id and a place in the tree was a turn of the conversation (A8).
+            let linked = self.uuid.is_some_and(|id| id.start != id.end) && self.parent != ParentField::Absent;
+            if let (true, Some(kind)) = (linked && self.flags.contains(Flags::HAS_CONTENT), self.role) {
+                self.kind = kind;
+            }
         }
         self.judge();
         Some(())
@@ -177,8 +185,7 @@ impl Facts {
                 self.flags.set(Flags::PRESERVED_SEGMENT, segment);
             }
             b"attachment" => {
-                self.flags.set(Flags::HAS_ATTACHMENT, cursor.peek()? == b'{');
-                cursor.value()?;
+                self.flags.set(Flags::HAS_ATTACHMENT, attachment::is_whole(cursor, bytes)?);
             }
             b"message" => self.message(cursor, bytes)?,
             _ => cursor.value()?,
@@ -195,6 +202,7 @@ impl Facts {
         // A second `message` key replaces the first, and all that was read of it.
         self.flags.remove(Flags::OF_MESSAGE);
         self.message_id = None;
+        self.role = None;
         self.payload = 0;
         self.blocks.clear();
         self.pictures.clear();
@@ -211,6 +219,13 @@ impl Facts {
             match if key.escaped { name.as_bytes() } else { key.raw(bytes) } {
                 b"id" => self.message_id = text(cursor)?,
                 b"content" => self.content(cursor, bytes)?,
+                b"role" => {
+                    self.role = text(cursor)?.and_then(|role| match role.raw(bytes) {
+                        b"user" => Some(Kind::User),
+                        b"assistant" => Some(Kind::Assistant),
+                        _ => None,
+                    });
+                }
                 _ => cursor.value()?,
             }
             Some(())
@@ -229,7 +244,7 @@ impl Facts {
         match cursor.peek()? {
             b'"' => {
                 let said = cursor.string()?;
-                self.flags.insert(Flags::HAS_CONTENT);
+                self.flags.insert(Flags::HAS_CONTENT | Flags::PLAIN_TEXT);
                 self.flags.set(Flags::EMPTY_TEXT, is_blank(said.raw(bytes)));
                 self.flags.set(Flags::SAYS, !is_blank(said.raw(bytes)));
                 self.flags.set(Flags::AUTO_CONTINUE, said.raw(bytes) == AUTO_CONTINUE);
@@ -254,7 +269,7 @@ impl Facts {
     fn block(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<()> {
         let (mut kind, mut id, mut of, mut said, mut thought, mut signature) =
             (None, None, None, None, None, None);
-        let mut input_is_object = false;
+        let (mut input_is_object, mut output_is_text) = (false, true);
         cursor.object(|cursor, key| {
             match key.raw(bytes) {
                 b"type" => kind = text(cursor)?,
@@ -268,7 +283,12 @@ impl Facts {
                     cursor.value()?;
                 }
                 b"source" => self.source(cursor, bytes)?,
-                b"content" if cursor.peek()? == b'[' => self.nested(cursor, bytes)?,
+                b"content" if cursor.peek()? == b'[' => output_is_text = self.nested(cursor, bytes)?,
+                b"content" => {
+                    // Nothing at all is an empty result; what else is no text, older agents cannot read (measured).
+                    output_is_text = matches!(cursor.peek()?, b'"' | b'n');
+                    cursor.value()?;
+                }
                 _ => cursor.value()?,
             }
             Some(())
@@ -293,7 +313,11 @@ impl Facts {
                 self.flags.insert(Flags::SAYS);
             }
             b"tool_result" => match of {
-                Some(of) => self.blocks.push(Block::Result(of)),
+                Some(of) if output_is_text => self.blocks.push(Block::Result(of)),
+                Some(of) => {
+                    self.blocks.push(Block::Result(of));
+                    self.flags.insert(Flags::MALFORMED);
+                }
                 None => self.flags.insert(Flags::MALFORMED),
             },
             b"server_tool_use" | b"mcp_tool_use" => {
@@ -318,17 +342,20 @@ impl Facts {
         Some(())
     }
 
-    /// The blocks inside a tool result.
-    fn nested(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<()> {
+    /// The blocks inside a tool result. Whether they are blocks.
+    fn nested(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<bool> {
+        let mut blocks = true;
         cursor.array(|cursor| {
             if cursor.peek()? != b'{' {
+                blocks = false;
                 return cursor.value();
             }
             cursor.object(|cursor, key| match key.raw(bytes) {
                 b"source" => self.source(cursor, bytes),
                 _ => cursor.value(),
             })
-        })
+        })?;
+        Some(blocks)
     }
 
     fn source(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<()> {
@@ -364,7 +391,9 @@ impl Facts {
     fn judge(&mut self) {
         if self.kind.is_turn() && !self.flags.contains(Flags::HAS_MESSAGE)
             || self.kind.is_turn() && !self.flags.contains(Flags::HAS_CONTENT)
+            || self.kind == Kind::Assistant && self.flags.contains(Flags::PLAIN_TEXT)
             || self.kind == Kind::Attachment && !self.flags.contains(Flags::HAS_ATTACHMENT)
+            || self.kind.is_turn() && self.flags.contains(Flags::NO_TYPE)
         {
             self.flags.insert(Flags::MALFORMED);
         }
@@ -373,7 +402,7 @@ impl Facts {
 
 /// Reads a value; its range if it is a string.
 #[inline(always)]
-fn text(cursor: &mut Cursor<'_>) -> Option<Option<Str>> {
+pub(crate) fn text(cursor: &mut Cursor<'_>) -> Option<Option<Str>> {
     if cursor.peek()? == b'"' {
         cursor.string().map(Some)
     } else {

@@ -62,6 +62,8 @@ flags! {
     NONSENSE_PARENT = 29;
     /// The automatic "Continue from where you left off." (B7b).
     AUTO_CONTINUE = 30;
+    /// `content` is one string.
+    PLAIN_TEXT = 31;
 }
 
 impl Flags {
@@ -78,7 +80,8 @@ impl Flags {
             | Flags::BAD_IMAGE.0
             | Flags::SAYS.0
             | Flags::THINKS.0
-            | Flags::AUTO_CONTINUE.0,
+            | Flags::AUTO_CONTINUE.0
+            | Flags::PLAIN_TEXT.0,
     );
 
     /// Both together, for constants.

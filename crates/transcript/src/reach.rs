@@ -36,6 +36,10 @@ impl Loss {
                 }
             }
         }
+        // No agent reads a row without a type.
+        for no in tree.numbers().filter(|no| index.rows[*no as usize].is(Flags::NO_TYPE)) {
+            tree.remove(no);
+        }
         let prompts: Vec<RowNo> = mended.iter().copied().filter(|no| tree.is_prompt(*no)).collect();
         let lost = |reached: &RowSet| prompts.iter().filter(|no| !reached.contains(**no)).count() as u64;
         let older = tree.newest_row(|no| index.rows[no as usize].time);

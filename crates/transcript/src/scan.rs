@@ -162,7 +162,7 @@ impl<S: AsSource> Transcript<S> {
         let scan = Scan {
             status: self.status(&plan),
             chain_depth: chain_depth(&tree),
-            orphan_count: self.orphan_count(),
+            orphan_count: self.orphan_count().saturating_sub(shape.elsewhere),
             message_count: self
                 .index
                 .rows

@@ -11,23 +11,27 @@ pub(crate) enum Time {
     At(i64),
 }
 
-/// Reads `2026-11-15T09:17:45.238Z`, with other fractions and offsets too.
+/// Reads `2026-11-15T09:17:45.238Z`, with other fractions and offsets too, with a space for the `T`, in lower case, and
+/// without seconds or a zone: every agent does (measured). Without a zone agents take their own, which is unknown here;
+/// UTC keeps the rows' order.
 pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         raw.get(range)?.iter().try_fold(0i64, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
     };
     let is = |at: usize, byte: u8| raw.get(at) == Some(&byte);
-    if !(is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':')) {
+    if !(is(4, b'-') && is(7, b'-') && matches!(raw.get(10), Some(b'T' | b't' | b' ')) && is(13, b':')) {
         return None;
     }
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    let (hour, minute) = (number(11..13)?, number(14..16)?);
+    let has_seconds = is(16, b':');
+    let second = if has_seconds { number(17..19)? } else { 0 };
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 24 || minute > 59 || second > 59 {
         return None;
     }
-    let mut at = 19;
+    let mut at = if has_seconds { 19 } else { 16 };
     let mut millis = 0;
-    if is(at, b'.') {
+    if has_seconds && is(at, b'.') {
         let digits = raw[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
         if digits == 0 {
             return None;
@@ -37,10 +41,19 @@ pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
         }
         at += 1 + digits;
     }
+    if is(10, b' ') && is(at, b' ') {
+        at += 1;
+    }
     let offset = match raw.get(at..)? {
-        b"Z" => 0,
-        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
-            let minutes = number(at + 1..at + 3)? * 60 + number(at + 4..at + 6)?;
+        b"Z" | b"z" | b"" => 0,
+        b"UTC" | b"GMT" if is(10, b' ') => 0,
+        [sign @ (b'+' | b'-'), digits @ ..] => {
+            let minutes_at = match digits {
+                [_, _, b':', _, _] => at + 4,
+                [_, _, _, _] => at + 3,
+                _ => return None,
+            };
+            let minutes = number(at + 1..at + 3)? * 60 + number(minutes_at..minutes_at + 2)?;
             if *sign == b'+' { minutes } else { -minutes }
         }
         _ => return None,
@@ -99,6 +112,14 @@ mod tests {
         assert_eq!(parse(b"1970-01-01T01:00:00+01:00"), Some(0));
         assert_eq!(parse(b"1970-01-01T00:00:00.5Z"), Some(500));
         assert_eq!(parse(b"1970-01-01T00:00:00.123456Z"), Some(123));
+        assert_eq!(parse(b"1970-01-01T01:00:00.007+0100"), Some(7));
+        assert_eq!(parse(b"1970-01-01 00:00:00.007Z"), Some(7));
+        assert_eq!(parse(b"1970-01-01 01:00:00.007 +0100"), Some(7));
+        assert_eq!(parse(b"1970-01-01 00:00:01"), Some(1_000));
+        assert_eq!(parse(b"1970-01-01 00:00:01 UTC"), Some(1_000));
+        assert_eq!(parse(b"1970-01-01t00:00:01z"), Some(1_000));
+        assert_eq!(parse(b"1970-01-01T00:01Z"), Some(60_000));
+        assert_eq!(parse(b"1970-01-01T00:00:01.5"), Some(1_500));
     }
 
     #[test]
@@ -108,7 +129,9 @@ mod tests {
             "garbage",
             "2026-13-01T00:00:00Z",
             "2026-11-15",
-            "2026-11-15T09:17:45",
+            "2026-11-15T09:17:45 +0000",
+            "2026-11-15T09:17:45+0",
+            "2026-11-15T09:17:45+000000",
             "2026-11-15T09:17:45.Z",
         ] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");

@@ -4,6 +4,7 @@ mod bytes;
 mod healthy;
 mod place;
 mod request;
+mod shapes;
 mod stranded;
 mod tree;
 
@@ -78,6 +79,8 @@ pub struct Case {
     pub goes_on: bool,
     /// A folder under the home's root that the report of a repair tells to recreate and resume in.
     pub recreate: Option<&'static str>,
+    /// The one version that a sample runs it on; without it, every version.
+    pub sample: Option<&'static str>,
 }
 
 impl Case {
@@ -97,6 +100,7 @@ impl Case {
             shrinks: false,
             goes_on: false,
             recreate: None,
+            sample: None,
         }
     }
 
@@ -181,6 +185,12 @@ impl Case {
         self
     }
 
+    /// In a sample, only this version runs the case: the one that the damage hurts most.
+    fn on(mut self, version: &'static str) -> Case {
+        self.sample = Some(version);
+        self
+    }
+
     /// What a resume misses, or brings that it must not; `None` where the conversation is whole.
     pub fn judge(&self, got: &Recall) -> Option<String> {
         if !got.ok {
@@ -209,7 +219,15 @@ fn without(left_out: &[u8]) -> Vec<u8> {
 
 /// Every case, in the order of the catalogue.
 pub fn all() -> Vec<Case> {
-    [healthy::cases(), bytes::cases(), tree::cases(), request::cases(), place::cases()].concat()
+    [
+        healthy::cases(),
+        bytes::cases(),
+        shapes::cases(),
+        tree::cases(),
+        request::cases(),
+        place::cases(),
+    ]
+    .concat()
 }
 
 /// Changes the rows of a transcript that is in its place already.

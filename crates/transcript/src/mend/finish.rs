@@ -49,7 +49,7 @@ impl Mend<'_> {
                 repair: repair.to_owned(),
             })
             .collect();
-        Ok((plan, Shape { walk }))
+        Ok((plan, Shape { walk, elsewhere: self.elsewhere }))
     }
 
     /// Lines that are no rows are written anew, from the rows in them.
@@ -205,7 +205,19 @@ impl Mend<'_> {
                 Outline::parse(row).and_then(|o| o.get("message").map(|v| row[v.range.clone()].to_vec()))
             };
             let (before, after) = (value(&row).map(|v| short(&v)), value(&new).map(|v| short(&v)));
-            changes.push(Change { class, row: u64::from(no) + 1, what: "message".to_owned(), before, after });
+            let kind = |row: &[u8]| {
+                Outline::parse(row).and_then(|o| o.get("type").map(|v| short(&row[v.range.clone()])))
+            };
+            let (untyped, typed) = (kind(&row), kind(&new));
+            let same_type = untyped == typed;
+            if !same_type {
+                let what = "type".to_owned();
+                changes.push(Change { class, row: u64::from(no) + 1, what, before: untyped, after: typed });
+            }
+            if same_type || before != after {
+                let what = "message".to_owned();
+                changes.push(Change { class, row: u64::from(no) + 1, what, before, after });
+            }
             row = new;
         }
         row

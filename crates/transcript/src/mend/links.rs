@@ -78,6 +78,11 @@ impl Mend<'_> {
         let mut prompts: HashMap<u128, RowNo> = HashMap::new();
         for (no, id) in dangling {
             let row = self.tree.row(no);
+            let elsewhere = in_subagents.binary_search(&id).is_ok();
+            if elsewhere && row.is(Flags::SIDECHAIN) {
+                self.elsewhere += 1; // a subagent's row on a row of the same subagent: nothing is lost
+                continue;
+            }
             let mut earlier = self.place(no);
             // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
             let asks = row.kind() == Kind::User && !row.flags.intersects(Flags::META | Flags::HAS_RESULT);
@@ -91,7 +96,7 @@ impl Mend<'_> {
                     earlier = Some(place);
                 }
             }
-            let class = if in_subagents.binary_search(&id).is_ok() {
+            let class = if elsewhere {
                 Class::B3
             } else if row.is(Flags::COMPACT_SUMMARY) {
                 Class::B9

@@ -143,6 +143,9 @@ impl Fixes {
             "tool_use" if self.has(Class::A8) && !item.get("input").is_some_and(Outline::is_object) => {
                 self.with_empty_input(item, row)
             }
+            "tool_result" if self.has(Class::A8) && !holds_blocks(item.get("content")) => {
+                output_as_text(item, row)
+            }
             "tool_result" => self.nested(item, row),
             _ => self.picture(item, row),
         }
@@ -201,18 +204,72 @@ enum Fate {
     Goes,
 }
 
-/// A8: gives a row whose message is none a placeholder with the same id and parent.
+/// Whether a tool's output is what every agent reads: one text, blocks, or nothing.
+fn holds_blocks(output: Option<&Outline>) -> bool {
+    match output.map(|output| &output.node) {
+        None | Some(Node::String(_) | Node::Null) => true,
+        Some(Node::Array(items)) => items.iter().all(Outline::is_object),
+        Some(_) => false,
+    }
+}
+
+/// A tool's output that is a number or an object: 2.1.31 cannot resume because of it (measured). Its JSON becomes the text.
+fn output_as_text(item: &Outline, row: &[u8]) -> Fate {
+    let Some(output) = item.get("content") else { return Fate::Stays };
+    let as_text = |value: &Outline| match value.node {
+        Node::String(_) => row[value.range.clone()].to_vec(),
+        _ => encode(&String::from_utf8_lossy(&row[value.range.clone()])),
+    };
+    let as_block = |value: &Outline| {
+        if value.is_object() {
+            row[value.range.clone()].to_vec()
+        } else {
+            [&br#"{"type":"text","text":"#[..], &as_text(value), b"}"].concat()
+        }
+    };
+    let text = match &output.node {
+        Node::Array(items) => {
+            let blocks: Vec<Vec<u8>> =
+                items.iter().filter(|item| !matches!(item.node, Node::Null)).map(as_block).collect();
+            [b"[", &blocks.join(&b',')[..], b"]"].concat()
+        }
+        _ => as_text(output),
+    };
+    let range = output.range.start - item.range.start..output.range.end - item.range.start;
+    Fate::Becomes(splice(&row[item.range.clone()], range, &text))
+}
+
+/// A8: gives a row the type that its role tells, a reply of one text its block, and a row whose message is none a
+/// placeholder with the same id and parent.
 fn whole_message(row: Vec<u8>) -> Option<Vec<u8>> {
+    let row = typed(row)?;
     let outline = Outline::parse(&row)?;
+    let is_reply = outline.get("type").is_some_and(|kind| kind.is_text(&row, "assistant"));
     let message = outline.get("message");
     let content = message.and_then(|message| message.get("content"));
-    if content.is_some_and(|content| matches!(content.node, Node::String(_) | Node::Array(_))) {
-        return Some(row);
+    match content.map(|content| (&content.node, content.range.clone())) {
+        Some((Node::String(_), said)) if is_reply => {
+            let block = [&br#"[{"type":"text","text":"#[..], &row[said.clone()], b"}]"].concat();
+            return Some(splice(&row, said, &block));
+        }
+        Some((Node::String(_) | Node::Array(_), _)) => return Some(row),
+        _ => {}
     }
-    let placeholder: &[u8] = if outline.get("type").is_some_and(|kind| kind.is_text(&row, "assistant")) {
+    let placeholder: &[u8] = if is_reply {
         br#"{"id":"msg_unreadable","type":"message","role":"assistant","content":[{"type":"text","text":"(this message could not be read)"}],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}"#
     } else {
         br#"{"role":"user","content":"(this message could not be read)"}"#
     };
     super::row_text::set_member(&row, "message", placeholder)
+}
+
+/// Gives a row without a type the one that its role tells, where the agent writes it: before the message.
+fn typed(row: Vec<u8>) -> Option<Vec<u8>> {
+    let outline = Outline::parse(&row)?;
+    if outline.get("type").is_some_and(|kind| matches!(kind.node, Node::String(_))) {
+        return Some(row);
+    }
+    let Some(role) = outline.get("message").and_then(|message| message.get("role")) else { return Some(row) };
+    let role = row[role.range.clone()].to_vec();
+    super::row_text::set_member_before(&row, "type", &role, "message")
 }

@@ -77,6 +77,8 @@ struct Mend<'a> {
     findings: Findings,
     orphans_fixed: u64,
     skips: MendSkips,
+    /// Rows of a subagent whose parent is in the subagent's own file.
+    elsewhere: u64,
 }
 
 /// Rows that were looked at in vain.
@@ -119,6 +121,7 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
         findings: Findings::default(),
         orphans_fixed: 0,
         skips: MendSkips::default(),
+        elsewhere: 0,
     };
     mend.bytes();
     mend.duplicates()?;
@@ -136,6 +139,8 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
 pub(crate) struct Shape {
     /// The walk from leaf to root after the repair.
     pub(crate) walk: Vec<RowNo>,
+    /// How many rows rightly follow a row of a subagent's file.
+    pub(crate) elsewhere: u64,
 }
 
 impl Mend<'_> {

@@ -67,7 +67,7 @@ impl Mend<'_> {
                 self.found(Class::A8, no, "the row goes aside");
                 self.drop_row(no, Class::A8);
             } else if row.kind().is_turn() {
-                self.found(Class::A8, no, "a placeholder takes its place");
+                self.found(Class::A8, no, "its shape is mended; what cannot be read becomes a placeholder");
                 let fixes = &mut self.edit(no).fixes;
                 fixes.add(Class::A8);
                 fixes.keep_turn = true;

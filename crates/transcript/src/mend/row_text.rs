@@ -24,6 +24,18 @@ pub(super) fn set_member(row: &[u8], key: &str, value: &[u8]) -> Option<Vec<u8>>
     Some(splice(row, range, value))
 }
 
+/// As [`set_member`]; a new key stands before the key `next`.
+pub(super) fn set_member_before(row: &[u8], key: &str, value: &[u8], next: &str) -> Option<Vec<u8>> {
+    let outline = Outline::parse(row)?;
+    let before =
+        outline.members().iter().position(|member| member.key == next).and_then(|at| at.checked_sub(1));
+    let Some(before) = before.filter(|_| outline.get(key).is_none()) else {
+        return set_member(row, key, value);
+    };
+    let end = outline.members()[before].value.range.end;
+    Some(splice(row, end..end, &[b",", &encode(key)[..], b":", value].concat()))
+}
+
 /// Replaces a range.
 pub(super) fn splice(bytes: &[u8], range: std::ops::Range<usize>, with: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + with.len());

@@ -58,7 +58,8 @@ impl<'a> Loaded<'a> {
             let row = &index.rows[no as usize];
             let kind = row.kind();
             let kept = kind.in_tree() || kind == Kind::Progress;
-            if !kept || row.uuid == 0 || row.is(Flags::NO_UUID) || hidden.contains(no) {
+            let unread = row.uuid == 0 || row.is(Flags::NO_UUID) || row.is(Flags::NO_TYPE);
+            if !kept || unread || hidden.contains(no) {
                 continue;
             }
             let first = if row.is(Flags::REPEATED) { index.find(row.uuid).unwrap_or(no) } else { no };
