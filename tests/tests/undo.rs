@@ -50,6 +50,40 @@ fn byte_for_byte_and_only_once() {
     assert_eq!(fs::read(&path).unwrap(), old);
 }
 
+/// Files that another program wrote anew become what the agent wrote, and undo brings the other program's bytes back.
+#[test]
+fn a_file_of_another_form_comes_back_byte_for_byte() {
+    let home = Home::new().unwrap();
+    let whole = talk::talk(SESSION, &home.project(), 4).bytes();
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let pretty: Vec<String> = rows.iter().map(|row| serde_json::to_string_pretty(row).unwrap()).collect();
+    let folded: Vec<Vec<u8>> =
+        text.lines().map(|line| line.as_bytes().chunks(80).collect::<Vec<_>>().join(&b'\n')).collect();
+    let forms = [
+        ("pretty-printed", pretty.join("\n").into_bytes()),
+        ("one JSON array", Value::from(rows).to_string().into_bytes()),
+        ("UTF-16", format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        ("UTF-16", text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        ("folded", folded.join(&b'\n')),
+    ];
+    for (name, old) in forms {
+        let path = home.put(SESSION, &old).unwrap();
+        let scan = home.rekindle_json(&["scan", SESSION]).unwrap();
+        let found = &scan["sessions"][0];
+        assert_eq!(
+            (&found["status"], &found["findings"][0]["class"]),
+            (&"corrupted".into(), &"A13".into()),
+            "{name}"
+        );
+        assert!(found["findings"][0]["repair"].as_str().unwrap().contains(name), "{found}");
+        assert_eq!(home.repair(&[SESSION]).unwrap()["status"], "repaired", "{name}");
+        assert_eq!(fs::read(&path).unwrap(), whole, "{name}");
+        assert!(home.rekindle(&["undo"]).unwrap().success(), "{name}");
+        assert_eq!(fs::read(&path).unwrap(), old, "{name}");
+    }
+}
+
 #[test]
 fn what_was_said_since_stays() {
     let (home, old) = repaired();

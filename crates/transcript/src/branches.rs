@@ -222,7 +222,7 @@ impl<S: AsSource> Transcript<S> {
 
     fn said(&self, no: RowNo) -> io::Result<String> {
         let row = &self.index.rows[no as usize];
-        let bytes = self.source.as_source().bytes(row.offset, row.len as usize)?;
+        let bytes = self.row_bytes(row)?;
         Ok(spoken::text(&bytes))
     }
 }

@@ -56,6 +56,7 @@ classes! {
     A10 "line ends: a byte order mark before the first row" File;
     A11 "bloat: the same row many times" File;
     A12 "bad timestamp: missing or no date" File;
+    A13 "rewritten: another program wrote the file in a form of its own" File;
     B1 "dangling parent: the row before it is not in the file" File;
     B2 "elided parent: the chain runs through a progress row" File;
     B3 "parent in a subagent's file" File;

@@ -56,7 +56,7 @@ impl<S: AsSource> Transcript<S> {
             if !is_turn || row.is(Flags::META) {
                 continue;
             }
-            let bytes = self.source.as_source().bytes(row.offset, row.len as usize)?;
+            let bytes = self.row_bytes(row)?;
             // What a compaction summed up is not lost: it is off the walk by design.
             let before_compaction = walk.last().is_some_and(|root| {
                 tree.row(*root).flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)

@@ -45,7 +45,7 @@ impl<S: AsSource> Transcript<S> {
         let request = tree.request(&walk);
         for no in tree.numbers().skip_while(|no| *no < first).filter(|no| request.contains(*no)) {
             let row = tree.row(no);
-            let bytes = self.source.as_source().bytes(row.offset, row.len as usize)?;
+            let bytes = self.row_bytes(row)?;
             let cut = no == first;
             let parent = Outline::parse(&bytes).and_then(|row| Some(row.get("parentUuid")?.range.clone()));
             match parent.filter(|_| cut) {

@@ -59,8 +59,8 @@ impl<S: AsSource> Transcript<S> {
     pub fn harm_since<T: AsSource>(&self, before: &Transcript<T>) -> io::Result<Option<Harm>> {
         for version in Version::ALL {
             let guard = Guard {
-                was: reached(&before.index, before.source.as_source(), version)?,
-                is: reached(&self.index, self.source.as_source(), version)?,
+                was: before.with_source(|source| reached(&before.index, source, version))?,
+                is: self.with_source(|source| reached(&self.index, source, version))?,
                 before,
                 after: self,
                 version,
@@ -79,7 +79,7 @@ impl<S: AsSource> Transcript<S> {
     /// # Errors
     /// Rows cannot be read again.
     pub fn texts_reached(&self, version: Version) -> io::Result<HashSet<String>> {
-        let rows = reached(&self.index, self.source.as_source(), version)?;
+        let rows = self.with_source(|source| reached(&self.index, source, version))?;
         texts(self, |no| rows.contains(no))
     }
 }
@@ -179,7 +179,7 @@ fn texts<S: AsSource>(of: &Transcript<S>, wanted: impl Fn(RowNo) -> bool) -> io:
 /// The texts of one row, as a repair may leave them: what the API refuses in a text is replaced.
 fn said<S: AsSource>(of: &Transcript<S>, no: RowNo) -> io::Result<Vec<String>> {
     let row = &of.index.rows[no as usize];
-    let bytes = of.source.as_source().bytes(row.offset, row.len as usize)?;
+    let bytes = of.row_bytes(row)?;
     let outline = Outline::parse(&bytes);
     let Some(content) = outline.as_ref().and_then(|row| row.get("message")?.get("content")) else {
         return Ok(Vec::new());

@@ -11,6 +11,7 @@ use crate::flags::Flags;
 use crate::image::Picture;
 use crate::json::decode;
 use crate::lines::{self, Buffer, Line};
+use crate::rewritten::{self, Form};
 use crate::salvage::{Piece, salvage};
 use crate::time::Time;
 use crate::visits::visit;
@@ -26,6 +27,10 @@ pub(crate) const MINT: Uuid = Uuid::from_u128(0x7265_6b69_6e64_5c65_8d1e_b6d1_5a
 
 /// How far back a parent is looked for before it is left for the end. Nearly every parent is the row before.
 const NEAR: usize = 6;
+
+/// A file with more lines that are no rows, and hardly any that are, was most likely written anew: each such line would
+/// take more memory than it is long.
+const MOST_BROKEN: usize = 4_096;
 
 /// One row. Two fields are packed, for memory is the limit of a scan.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +144,12 @@ pub(crate) struct Index {
     pub(crate) broken: Vec<BrokenLine>,
     /// Whether a byte order mark stands before the first row.
     byte_order_mark: bool,
+    /// The most lines that are no rows one behind the other.
+    pub(crate) broken_run: u64,
+    /// How many there are right before the line that comes.
+    run: u64,
+    /// Whether nearly all lines are no rows, and the rest was not looked at.
+    pub(crate) gave_up: bool,
     /// Whether the last row is whole but its newline is missing.
     pub(crate) open_end: bool,
     /// Where the rows say they were written.
@@ -154,10 +165,43 @@ pub(crate) struct Index {
 impl Index {
     /// Reads a whole transcript. `name` is the session's id by the file's name.
     pub(crate) fn read(source: impl Read, name: Option<&str>, buffer: &mut Buffer) -> io::Result<Index> {
+        Index::read_lines(source, name, buffer, MOST_BROKEN)
+    }
+
+    /// The same, also where nearly all lines are no rows.
+    pub(crate) fn read_all(source: impl Read, name: Option<&str>, buffer: &mut Buffer) -> io::Result<Index> {
+        Index::read_lines(source, name, buffer, usize::MAX)
+    }
+
+    fn read_lines(
+        source: impl Read,
+        name: Option<&str>,
+        buffer: &mut Buffer,
+        most_broken: usize,
+    ) -> io::Result<Index> {
         let mut index = Index::default();
         let mut facts = Facts::default();
         let mut session = name.map(str::to_owned);
-        index.size = lines::for_each(source, buffer, |line| index.line(line, &mut session, &mut facts))?;
+        index.size = lines::for_each(source, buffer, |line| {
+            if !index.gave_up {
+                index.line(line, &mut session, &mut facts);
+                index.gave_up = index.broken.len() > most_broken && index.broken.len() / 4 > index.rows.len();
+            }
+        })?;
+        index.link();
+        Ok(index)
+    }
+
+    /// Reads a file that another program wrote anew; each row's place is where it stands in that file.
+    pub(crate) fn read_rewritten(form: Form, source: impl Read, name: Option<&str>) -> io::Result<Index> {
+        let mut index = Index::default();
+        let mut facts = Facts::default();
+        let session = name.map(str::to_owned);
+        index.size = rewritten::rows(form, source, |offset, len, text| {
+            if facts.read(text).is_some() {
+                index.row(offset, len, text, &facts, &session);
+            }
+        })?;
         index.link();
         Ok(index)
     }
@@ -171,23 +215,27 @@ impl Index {
             (offset, bytes) = (3, rest);
         }
         if facts.read(bytes).is_some() {
-            self.row(offset, bytes, facts, session);
+            self.row(offset, bytes.len(), bytes, facts, session);
             self.open_end = !ended;
+            self.run = 0;
         } else if !bytes.trim_ascii().is_empty() {
             let pieces = salvage(bytes, session.as_deref().or(self.session.as_deref()), facts);
             for piece in &pieces {
                 if let Piece::Row(range) = piece {
                     let row = &bytes[range.clone()];
                     if facts.read(row).is_some() {
-                        self.row(offset + range.start as u64, row, facts, session);
+                        self.row(offset + range.start as u64, row.len(), row, facts, session);
                     }
                 }
             }
+            self.run += 1;
+            self.broken_run = self.broken_run.max(self.run);
             self.broken.push(BrokenLine { offset, len: bytes.len(), ended, pieces });
         }
     }
 
-    fn row(&mut self, offset: u64, bytes: &[u8], facts: &Facts, session: &Option<String>) {
+    /// Adds a row; `len` is how many bytes of the file it is.
+    fn row(&mut self, offset: u64, len: usize, bytes: &[u8], facts: &Facts, session: &Option<String>) {
         let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
         let mut flags = facts.flags;
         let uuid = match facts.uuid.filter(|id| id.start != id.end) {
@@ -278,7 +326,7 @@ impl Index {
         {
             self.cwd = Some(decode(cwd.raw(bytes)).into_owned());
         }
-        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
         // Doubling would hold up to twice the rows there are; an eighth more keeps within 64 bytes for each.
         if self.rows.len() == self.rows.capacity() && self.rows.len() >= 1 << 16 {
             self.rows.reserve_exact(self.rows.len() / 8);

@@ -27,6 +27,7 @@ mod order;
 mod plan;
 mod reach;
 mod rewound;
+mod rewritten;
 mod salvage;
 mod scan;
 mod skips;

@@ -6,7 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::class::Class;
-use crate::source::Source;
+use crate::rewritten::{self, Form};
+use crate::source::{FromStart, Source};
 
 /// One kind of damage in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,16 +69,21 @@ pub struct Plan {
     /// How many dangling parents get a row of the file.
     pub orphans_fixed: u64,
     pub(crate) splices: Vec<Splice>,
+    /// The form of a file that another program wrote anew: it is undone first, and nothing else is changed.
+    pub(crate) rewritten: Option<Form>,
 }
 
 impl Plan {
     /// Whether the file stays as it is.
     pub fn is_empty(&self) -> bool {
-        self.splices.is_empty()
+        self.splices.is_empty() && self.rewritten.is_none()
     }
 
     /// Writes the mended file: all bytes of `source` (it has `size`) but those the plan replaces.
     pub fn apply(&self, source: &dyn Source, size: u64, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(form) = self.rewritten {
+            return rewritten::write(form, FromStart { source, at: 0, size }, out);
+        }
         let mut at = 0;
         for splice in &self.splices {
             copy(source, at..splice.range.start, out)?;
@@ -90,6 +96,11 @@ impl Plan {
     /// The mended file in memory.
     pub fn apply_to_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
+        if let Some(form) = self.rewritten
+            && rewritten::write(form, bytes, &mut out).is_ok()
+        {
+            return out;
+        }
         let mut at = 0;
         for splice in &self.splices {
             let start = usize::try_from(splice.range.start).unwrap_or(usize::MAX);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::Serialize;
@@ -12,11 +12,12 @@ use crate::class::{Class, Recipe};
 use crate::facts::Kind;
 use crate::files;
 use crate::flags::Flags;
-use crate::index::{Index, RowNo, canonical};
+use crate::index::{Index, Row, RowNo, canonical};
 use crate::lines::Buffer;
 use crate::mend::{self, Options};
-use crate::plan::{Finding, Plan};
+use crate::plan::{Change, Finding, Plan};
 use crate::reach::Loss;
+use crate::rewritten::{self, Form, HEAD};
 use crate::source::Source;
 use crate::tree::Tree;
 
@@ -81,6 +82,8 @@ pub struct Transcript<S> {
     pub(crate) name: Option<String>,
     fallback_time: i64,
     subagents: Option<std::path::PathBuf>,
+    /// How another program wrote the file anew, where one did (A13).
+    pub(crate) form: Option<Form>,
 }
 
 impl Transcript<File> {
@@ -98,14 +101,22 @@ impl Transcript<File> {
         subagents: Option<std::path::PathBuf>,
         buffer: &mut Buffer,
     ) -> io::Result<Transcript<File>> {
+        let mut head = [0; HEAD];
         file.rewind()?;
-        let index = Index::read(&mut file, name.as_deref().filter(|name| is_uuid(name)), buffer)?;
+        let read = file.read(&mut head)?;
+        let again = || {
+            let mut file = &file;
+            file.rewind()?;
+            Ok(file)
+        };
+        let session = name.as_deref().filter(|name| is_uuid(name));
+        let (index, form) = rewritten::read_index(&head[..read], session, again, buffer)?;
         let modified = file.metadata()?.modified().ok();
         let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let fallback_time = since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default();
         // Rows without a time get ones from here on, a millisecond each; the newest must not be in the future.
         let fallback_time = fallback_time - i64::try_from(index.rows.len()).unwrap_or_default();
-        Ok(Transcript { index, source: file, name, fallback_time, subagents })
+        Ok(Transcript { index, source: file, name, fallback_time, subagents, form })
     }
 
     /// The file it was read from.
@@ -122,9 +133,11 @@ impl Transcript<File> {
 impl<'a> Transcript<&'a [u8]> {
     /// Reads bytes in memory.
     pub fn of(bytes: &'a [u8], name: Option<&str>) -> Transcript<&'a [u8]> {
-        let index =
-            Index::read(bytes, name.filter(|name| is_uuid(name)), &mut Buffer::default()).unwrap_or_default();
-        Transcript { index, source: bytes, name: name.map(str::to_owned), fallback_time: 0, subagents: None }
+        let session = name.filter(|name| is_uuid(name));
+        let read = rewritten::read_index(bytes, session, || Ok(bytes), &mut Buffer::default());
+        let (index, form) = read.unwrap_or_default();
+        let name = name.map(str::to_owned);
+        Transcript { index, source: bytes, name, fallback_time: 0, subagents: None, form }
     }
 }
 
@@ -139,9 +152,18 @@ impl<S: AsSource> Transcript<S> {
         let in_subagents =
             |ids: &[u128]| self.subagents.as_deref().map_or(Vec::new(), |dir| subagent_ids(dir, ids));
         let options = Options { fallback_time: self.fallback_time, in_subagents: &in_subagents, branch };
-        let (mut plan, shape) = mend::plan(&self.index, self.source.as_source(), &options)?;
-        let loss =
+        let (mut plan, shape) = self.with_source(|source| mend::plan(&self.index, source, &options))?;
+        if let Some(form) = self.form {
+            plan = rewrite(form, plan);
+        }
+        let mut loss =
             if plan.findings.is_empty() { Loss::default() } else { Loss::of(&self.index, &shape.walk) };
+        if let Some(form) = self.form {
+            loss.older = loss.prompts;
+            if !form.newest_agent_reads_it() {
+                loss.newer = loss.prompts;
+            }
+        }
         for finding in &mut plan.findings {
             finding.loses = loses(finding.class, loss);
         }
@@ -177,6 +199,20 @@ impl<S: AsSource> Transcript<S> {
             inner_session: self.index.session.clone(),
         };
         Ok((scan, plan))
+    }
+
+    /// The bytes of a row as the agent wrote it.
+    pub(crate) fn row_bytes(&self, row: &Row) -> io::Result<Vec<u8>> {
+        self.with_source(|source| source.bytes(row.offset, row.len as usize))
+    }
+
+    /// Reads rows as the agent wrote them.
+    pub(crate) fn with_source<T>(&self, read: impl FnOnce(&dyn Source) -> T) -> T {
+        let source = self.source.as_source();
+        match self.form {
+            Some(form) => read(&rewritten::Rows { source, form }),
+            None => read(source),
+        }
     }
 
     fn status(&self, plan: &Plan) -> Status {
@@ -245,6 +281,28 @@ fn chain_depth(tree: &Tree<'_>) -> u64 {
     last.map_or(0, |last| tree.walk(last).len() as u64)
 }
 
+/// The plan for a file that another program wrote anew: its rows get lines of their own. What else is wrong is named, and
+/// mended in the next round.
+fn rewrite(form: Form, later: Plan) -> Plan {
+    let (before, repair) = form.words();
+    let finding = Finding {
+        class: Class::A13,
+        rows: vec![1],
+        count: 1,
+        loses: String::new(),
+        repair: format!("{before}: {repair}"),
+    };
+    let change = Change {
+        class: Class::A13,
+        row: 1,
+        what: "file".to_owned(),
+        before: Some(before.to_owned()),
+        after: Some("one row per line".to_owned()),
+    };
+    let findings = std::iter::once(finding).chain(later.findings).collect();
+    Plan { findings, changes: vec![change], rewritten: Some(form), ..Plan::default() }
+}
+
 /// What each class costs, in words.
 fn loses(class: Class, loss: Loss) -> String {
     let every_turn = "every further turn: the API refuses the request";
@@ -263,7 +321,7 @@ fn loses(class: Class, loss: Loss) -> String {
     }
 }
 
-/// Which of these ids are rows of a subagent's file (B3).
+/// Which of these ids are rows of a subagent's file (B3). Each file is read once, whatever the number of ids.
 fn subagent_ids(folder: &Path, ids: &[u128]) -> Vec<u128> {
     const KEY: &[u8] = b"\"uuid\":\"";
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! Where a transcript's bytes come from: a file, or memory.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 
 /// Bytes that can be read from any place, so that a scan keeps positions instead of rows.
 pub trait Source {
@@ -29,5 +29,22 @@ impl Source for [u8] {
         let bytes = self.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
         buffer.copy_from_slice(bytes);
         Ok(())
+    }
+}
+
+/// Reads a source from its beginning to its end.
+pub(crate) struct FromStart<'a> {
+    pub(crate) source: &'a dyn Source,
+    pub(crate) at: u64,
+    pub(crate) size: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size - self.at).unwrap_or(usize::MAX);
+        let some = buffer.len().min(left);
+        self.source.read_exact_at(self.at, &mut buffer[..some])?;
+        self.at += some as u64;
+        Ok(some)
     }
 }

@@ -12,6 +12,7 @@ use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, Row, RowNo};
 use crate::json::Outline;
+use crate::rewritten;
 use crate::scan::{Status, Transcript, repair_bytes};
 use crate::tree::Tree;
 
@@ -94,6 +95,14 @@ pub fn succession(
     in_memory: &dyn Fn(Range<i64>) -> bool,
 ) -> io::Result<Succession> {
     let pair = Pair::new(older, newer, session);
+    if pair.old.form.is_some() || pair.new.form.is_some() {
+        let (older, newer) = (rewritten::plain(older), rewritten::plain(newer));
+        return compare(&Pair::new(&older, &newer, session), in_memory);
+    }
+    compare(&pair, in_memory)
+}
+
+fn compare(pair: &Pair<'_>, in_memory: &dyn Fn(Range<i64>) -> bool) -> io::Result<Succession> {
     if !pair.old.talks() || pair.old_ids.is_subset(&pair.new_ids) {
         return Ok(Succession::Complete);
     }

@@ -27,7 +27,7 @@ impl<S: AsSource> Transcript<S> {
             {
                 continue;
             }
-            let bytes = self.source.as_source().bytes(row.offset, row.len as usize)?;
+            let bytes = self.row_bytes(row)?;
             for said in said_in(&tree, no, &bytes, false) {
                 if !visit(said) {
                     return Ok(());

@@ -56,6 +56,9 @@ fn bytes_edited(kinds: &str, edit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 fn bytes_classes() {
+    let pretty: Vec<String> =
+        talk("uaua").iter().map(|row| serde_json::to_string_pretty(row).unwrap()).collect();
+    check(pretty.join("\n").as_bytes(), Class::A13, "file", &[1, 2, 3, 4]);
     let torn = bytes_edited("uaua", |all| all.truncate(all.len() - 9));
     check(&torn, Class::A1, "line", &[1, 2, 3]);
     let open = bytes_edited("uaua", |all| all.truncate(all.len() - 1));

@@ -4,6 +4,7 @@ mod bytes;
 mod healthy;
 mod place;
 mod request;
+mod rewritten;
 mod shapes;
 mod stranded;
 mod tree;
@@ -223,6 +224,7 @@ pub fn all() -> Vec<Case> {
         healthy::cases(),
         bytes::cases(),
         shapes::cases(),
+        rewritten::cases(),
         tree::cases(),
         request::cases(),
         place::cases(),
