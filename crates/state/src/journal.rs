@@ -80,6 +80,16 @@ impl Journal {
         Ok(text.lines().filter_map(|line| serde_json::from_str::<Head>(line).ok()).map(|head| head.at).max())
     }
 
+    /// The times of all entries, in the order in which they were written.
+    pub fn times(&self) -> io::Result<Vec<Timestamp>> {
+        let text = self.tail(u64::MAX)?;
+        Ok(text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Head>(line).ok())
+            .map(|head| head.at)
+            .collect())
+    }
+
     fn tail(&self, most: u64) -> io::Result<String> {
         let mut file = match crate::files::open_own(&self.0) {
             Ok(file) => file,

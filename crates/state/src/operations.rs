@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// More than anybody scrolls through, and few enough to be read in a moment.
 const KEEP: usize = 1_000;
 
+/// So many of the newest stay whatever the clock says: one that jumps ahead must not take the way back.
+const KEEP_NEWEST: usize = 50;
+
 /// How many letters of an id are shown at least.
 const SHORT: usize = 8;
 
@@ -289,7 +292,8 @@ fn path_of(state: &StateDir, operation: &Operation) -> PathBuf {
     state.operations().join(format!("{stamp}-{}.json", operation.id))
 }
 
-fn lock(state: &StateDir) -> Result<Lock, Error> {
+/// Keeps every other process from writing operations, for one that rewrites their files by itself.
+pub fn lock(state: &StateDir) -> Result<Lock, Error> {
     durable::private_dir(&state.locks())?;
     Ok(Lock::acquire(&state.locks().join("operations"), PATIENCE)?)
 }
@@ -368,8 +372,9 @@ fn store_and_prune(state: &StateDir, operation: &Operation, keep: Duration) -> R
     operation.store(state)?;
     let since = SignedDuration::try_from(keep).ok().and_then(|keep| Timestamp::now().checked_sub(keep).ok());
     let all = list(state);
+    let ended_before = |one: &Operation, since: Timestamp| one.ended_at.unwrap_or(one.started_at) < since;
     let old = |(at, one): &(usize, &Operation)| {
-        *at >= KEEP || since.is_some_and(|since| one.ended_at.unwrap_or(one.started_at) < since)
+        *at >= KEEP || (*at >= KEEP_NEWEST && since.is_some_and(|since| ended_before(one, since)))
     };
     for (_, one) in all.iter().enumerate().filter(old).filter(|(_, one)| one.id != operation.id) {
         durable::remove_unsynced(&path_of(state, one))?;

@@ -37,6 +37,7 @@ mod sync;
 mod tombstone;
 mod vault;
 mod verify;
+mod worked;
 
 pub use choice::{Choice, Wanted};
 pub use copy::Copy;

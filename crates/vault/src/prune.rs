@@ -1,7 +1,7 @@
 //! Letting go of what is old, by way of a trash that keeps it for a week more.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use state::durable;
@@ -13,6 +13,7 @@ use crate::forget::trash_suffix;
 use crate::frame::Frame;
 use crate::replay::State;
 use crate::vault::{Vault, list};
+use crate::worked::Worked;
 use crate::{Error, Key, seen};
 
 /// How long things stay.
@@ -22,6 +23,13 @@ pub struct Policy {
     pub keep_gone: Duration,
     /// Copies made by repairs.
     pub keep_backups: Duration,
+    /// How much of a time in which rekindle did nothing counts at most: a clock that jumps ahead ages nothing by more.
+    pub idle: Duration,
+}
+
+impl Policy {
+    /// Less than the week in the trash, and more than a weekend.
+    pub const IDLE: Duration = Duration::from_secs(3 * 86_400);
 }
 
 /// What pruning did.
@@ -33,12 +41,14 @@ pub struct PruneReport {
     pub backups: usize,
     /// Things that were in the trash for a week and are erased.
     pub erased: usize,
+    /// Things that are past their time by the clock alone: rekindle was not at work for that long, so they stay.
+    pub waiting: usize,
     /// Bytes given back by rewriting conversations without what they superseded.
     pub collected: u64,
 }
 
 // ARCHITECTURE.md: pruning goes through a 7-day trash.
-const TRASH_DAYS: u64 = 7;
+const IN_TRASH: Duration = Duration::from_secs(7 * 86_400);
 
 impl PruneReport {
     /// Whether nothing was past its time.
@@ -60,9 +70,18 @@ impl Vault {
         self.close_data();
         let mut report = PruneReport::default();
         durable::private_dir(&self.trash())?;
-        self.empty_trash(now, &mut report)?;
-        self.prune_conversations(policy, now, &mut report)?;
-        self.prune_backups(policy, now, &mut report)?;
+        let due = self.due(policy, now)?;
+        report.waiting = due.waiting;
+        for name in &due.trash {
+            durable::remove_tree(&self.trash().join(name))?;
+        }
+        report.erased = due.trash.len();
+        self.prune_conversations(due.conversations, now, &mut report)?;
+        for (session, stamp) in &due.backups {
+            let path = self.backups().join(session).join(stamp);
+            self.trash_folder(&path, &format!("~backups~{session}~{stamp}"), now)?;
+        }
+        report.backups = due.backups.len();
         report.collected = self.collect_alone(WORTH)?;
         if !report.trashed.is_empty() {
             self.index.forget()?;
@@ -82,27 +101,50 @@ impl Vault {
 
     /// What [`Vault::prune`] would move and erase.
     pub fn prune_plan(&self, policy: &Policy, now: Timestamp) -> Result<PruneReport, Error> {
-        let due = self.states()?.into_iter().filter(|(_, state)| is_due(state, policy, now));
+        let due = self.due(policy, now)?;
         Ok(PruneReport {
-            trashed: due.map(|(key, _)| key).collect(),
-            backups: self.old_backups(policy, now)?.len(),
-            erased: self.old_trash(now)?.len(),
+            trashed: due.conversations,
+            backups: due.backups.len(),
+            erased: due.trash.len(),
+            waiting: due.waiting,
             ..PruneReport::default()
         })
     }
 
+    /// What is past its time: by the clock, and by how long rekindle was at work.
+    fn due(&self, policy: &Policy, now: Timestamp) -> Result<Due, Error> {
+        let gone = self.states()?.into_iter().filter_map(|(key, state)| Some((key, gone_since(&state)?)));
+        let gone: Vec<(Key, Timestamp)> =
+            gone.filter(|(_, gone)| older(*gone, now, policy.keep_gone)).collect();
+        let backups: Vec<((String, String), Timestamp)> = self
+            .all_backups()?
+            .into_iter()
+            .filter(|(_, made)| older(*made, now, policy.keep_backups))
+            .collect();
+        let trash: Vec<(String, Timestamp)> =
+            self.all_trash()?.into_iter().filter(|(_, thrown)| older(*thrown, now, IN_TRASH)).collect();
+        let all = gone.len() + backups.len() + trash.len();
+        if all == 0 {
+            return Ok(Due::default());
+        }
+        let times = Journal::at(self.journal_path()).times().map_err(reading(self.journal_path()))?;
+        let worked = Worked::new(&times, now, policy.idle);
+        let mut due = Due {
+            conversations: past(gone, &worked, policy.keep_gone),
+            backups: past(backups, &worked, policy.keep_backups),
+            trash: past(trash, &worked, IN_TRASH),
+            waiting: 0,
+        };
+        due.waiting = all - due.conversations.len() - due.backups.len() - due.trash.len();
+        Ok(due)
+    }
+
     fn prune_conversations(
         &self,
-        policy: &Policy,
+        keys: Vec<Key>,
         now: Timestamp,
         report: &mut PruneReport,
     ) -> Result<(), Error> {
-        let keys: Vec<Key> = self
-            .states()?
-            .into_iter()
-            .filter(|(_, state)| is_due(state, policy, now))
-            .map(|(key, _)| key)
-            .collect();
         for key in keys {
             // Read anew: the one before may have given frames to it.
             let all = self.states()?;
@@ -132,28 +174,21 @@ impl Vault {
         Ok(())
     }
 
-    fn prune_backups(&self, policy: &Policy, now: Timestamp, report: &mut PruneReport) -> Result<(), Error> {
-        for (session, stamp) in self.old_backups(policy, now)? {
-            let path = self.backups().join(&session).join(&stamp);
-            self.trash_folder(&path, &format!("~backups~{session}~{stamp}"), now)?;
-            report.backups += 1;
-        }
-        Ok(())
-    }
-
-    fn old_backups(&self, policy: &Policy, now: Timestamp) -> Result<Vec<(String, String)>, Error> {
-        let mut old = Vec::new();
+    /// Every copy of a repair: its session, its folder's name, and when it was made.
+    fn all_backups(&self) -> Result<Vec<((String, String), Timestamp)>, Error> {
+        let mut all = Vec::new();
         for session in list(&self.backups())? {
             for stamp in list(&self.backups().join(&session))? {
                 let path = self.backups().join(&session).join(&stamp);
                 let made =
                     std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(reading(&path))?;
-                if older(made, now, policy.keep_backups) {
-                    old.push((session.clone(), stamp));
+                // A time that cannot be told is no reason to let something go.
+                if let Ok(made) = Timestamp::try_from(made) {
+                    all.push(((session.clone(), stamp), made));
                 }
             }
         }
-        Ok(old)
+        Ok(all)
     }
 
     fn trash_folder(&self, folder: &std::path::Path, suffix: &str, now: Timestamp) -> Result<(), Error> {
@@ -161,32 +196,36 @@ impl Vault {
         Ok(durable::rename(folder, &self.trash().join(name))?)
     }
 
-    fn empty_trash(&self, now: Timestamp, report: &mut PruneReport) -> Result<(), Error> {
-        for name in self.old_trash(now)? {
-            durable::remove_tree(&self.trash().join(&name))?;
-            report.erased += 1;
-        }
-        Ok(())
-    }
-
-    fn old_trash(&self, now: Timestamp) -> Result<Vec<String>, Error> {
-        let limit = now.as_second() - i64::try_from(TRASH_DAYS * 86_400).unwrap_or(i64::MAX);
-        let thrown = |name: &String| name.split_once('~').and_then(|(stamp, _)| stamp.parse::<i64>().ok());
-        let mut names = list(&self.trash())?;
-        names.retain(|name| thrown(name).is_some_and(|thrown| thrown <= limit));
-        Ok(names)
+    /// What is in the trash, and since when.
+    fn all_trash(&self) -> Result<Vec<(String, Timestamp)>, Error> {
+        let thrown = |name: &str| name.split_once('~').and_then(|(stamp, _)| stamp.parse::<i64>().ok());
+        let at = |name: String| {
+            Some((thrown(&name).and_then(|second| Timestamp::from_second(second).ok())?, name))
+        };
+        Ok(list(&self.trash())?.into_iter().filter_map(at).map(|(at, name)| (name, at)).collect())
     }
 }
 
-fn is_due(state: &State, policy: &Policy, now: Timestamp) -> bool {
-    let mut newest = None;
-    for file in state.files.values() {
-        let Some(gone) = file.gone else { return false };
-        newest = newest.max(Some(gone));
-    }
-    newest.is_some_and(|gone| older(gone.into(), now, policy.keep_gone))
+/// What is past its time.
+#[derive(Debug, Default)]
+struct Due {
+    conversations: Vec<Key>,
+    backups: Vec<(String, String)>,
+    trash: Vec<String>,
+    /// How many are past it by the clock alone.
+    waiting: usize,
 }
 
-fn older(then: SystemTime, now: Timestamp, age: Duration) -> bool {
-    SystemTime::from(now).duration_since(then).is_ok_and(|passed| passed > age)
+/// Since when all files of a conversation are gone from the agent's folder; nothing where one is there.
+fn gone_since(state: &State) -> Option<Timestamp> {
+    let gone = state.files.values().map(|file| file.gone).collect::<Option<Vec<Timestamp>>>()?;
+    gone.into_iter().max()
+}
+
+fn past<T>(things: Vec<(T, Timestamp)>, worked: &Worked, age: Duration) -> Vec<T> {
+    things.into_iter().filter(|(_, since)| worked.is_past(*since, age)).map(|(thing, _)| thing).collect()
+}
+
+fn older(then: Timestamp, now: Timestamp, age: Duration) -> bool {
+    now.as_second().saturating_sub(then.as_second()) > i64::try_from(age.as_secs()).unwrap_or(i64::MAX)
 }

@@ -324,7 +324,7 @@ fn old_losses_go_by_way_of_the_trash_and_forks_keep_what_they_share() {
     fs::create_dir_all(&backup).unwrap();
     fs::remove_file(world.path(ID)).unwrap();
     world.sync_at(0);
-    let policy = Policy { keep_gone: days(365), keep_backups: days(30) };
+    let policy = Policy { keep_gone: days(365), keep_backups: days(30), idle: std::time::Duration::MAX };
     let prune = |second| world.vault.prune(&policy, at(second));
     // The backup was made now, which is long before the times of this test.
     assert_eq!(prune(364 * day).unwrap().trashed, []);
@@ -337,6 +337,30 @@ fn old_losses_go_by_way_of_the_trash_and_forks_keep_what_they_share() {
     assert!(prune(374 * day).unwrap().erased >= 1);
     assert!(matches!(prune(300 * day), Err(Error::Clock { .. })), "pruned by a clock that went back");
     assert!(!backup.exists());
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_lets_nothing_go() {
+    let world = World::new();
+    let now = jiff::Timestamp::now().as_second();
+    let backup = world.vault.backups().join(ID).join("one");
+    fs::create_dir_all(&backup).unwrap();
+    let thrown = world.vault.backups().with_file_name("trash").join(format!("{now}~backups~x~y"));
+    fs::create_dir_all(&thrown).unwrap();
+    world.put(&world.path(ID), &rows(ID, 5, 1));
+    world.sync_at(now);
+    fs::remove_file(world.path(ID)).unwrap();
+    world.sync_at(now + 1);
+    let policy = Policy { keep_gone: days(365), keep_backups: days(30), idle: Policy::IDLE };
+    // Two years, at once; and the clock goes on from there.
+    for ahead in [730, 731, 732] {
+        let report = world.vault.prune(&policy, at(now + ahead * 86_400)).unwrap();
+        assert_eq!((report.trashed.len(), report.backups, report.erased), (0, 0, 0), "{report:?}");
+        assert_eq!(report.waiting, 3);
+        world.put(&world.path(FORK), &rows(FORK, 5, ahead.unsigned_abs()));
+        world.sync_at(now + ahead * 86_400);
+    }
+    assert!(backup.exists() && thrown.exists());
 }
 
 fn days(days: u64) -> std::time::Duration {

@@ -85,10 +85,18 @@ fn one_whose_process_is_gone_is_interrupted() {
 fn what_is_old_goes_and_what_is_newer_is_left_alone() {
     let desk = desk();
     let day = Duration::from_secs(86_400);
-    add(&desk.state, &operation("old", -90_000), YEAR).unwrap();
+    add(&desk.state, &operation("oldest", -90_001), YEAR).unwrap();
+    for _ in 1..KEEP_NEWEST {
+        add(&desk.state, &operation("old", -90_000), YEAR).unwrap();
+    }
+    // A clock that jumped ahead makes all of them old: the newest stay.
     add(&desk.state, &operation("new", 0), day).unwrap();
     let all = list(&desk.state);
-    assert_eq!(all.iter().map(|one| one.command.as_str()).collect::<Vec<_>>(), ["new"]);
+    assert_eq!((all.len(), all[0].command.as_str()), (KEEP_NEWEST, "new"));
+    assert!(!all.iter().any(|one| one.command == "oldest"));
+    for path in files(&desk.state).iter().filter(|path| !name_of(path).contains(&all[0].id)) {
+        durable::remove(path).unwrap();
+    }
 
     // A newer version's file is shown and never written; unknown keys of our own stay.
     let path = files(&desk.state).remove(0);

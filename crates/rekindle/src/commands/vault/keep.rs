@@ -16,8 +16,12 @@ use crate::output::{Out, count, say};
 /// How long things stay: as configured, and never longer than a managed policy says.
 fn policy(context: &Context) -> Policy {
     let configured = &context.config.vault;
-    let managed = managed_retention(Path::new(MANAGED_SETTINGS)).unwrap_or(Duration::MAX);
+    let managed = managed_retention(Path::new(MANAGED_SETTINGS));
+    // A policy counts by the clock, whatever that says.
+    let idle = if managed.is_some() { Duration::MAX } else { Policy::IDLE };
+    let managed = managed.unwrap_or(Duration::MAX);
     Policy {
+        idle,
         keep_gone: configured.keep_gone.min(managed),
         keep_backups: configured.keep_backups.min(managed),
     }
@@ -44,7 +48,7 @@ pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit
     }
     let mut out = Out::new();
     if json {
-        out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "dryRun": dry_run }));
+        out.json(json!({ "trashed": report.trashed.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>(), "backups": report.backups, "erased": report.erased, "waiting": report.waiting, "dryRun": dry_run }));
     } else {
         out.line(&format!(
             "{}{} and {} to the trash, {} erased from it",
@@ -53,6 +57,12 @@ pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit
             count(report.backups as u64, "backup", "backups"),
             report.erased,
         ));
+        if report.waiting > 0 {
+            out.line(&format!(
+                "{} more by the clock, but rekindle was not at work for that long since: the clock may have jumped, so they stay",
+                report.waiting
+            ));
+        }
     }
     out.finish()
 }
