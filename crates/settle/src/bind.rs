@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use agents::SessionId;
 use jiff::Timestamp;
 use state::journal::Entry;
-use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace};
+use state::record::{Evidence, GenuineRun, Grade, Run, SessionRecord, Status, TmuxPlace};
 
 use crate::note::{mark, note};
-use crate::trust::is_untrusted;
 use crate::world::{Life, World, place, server_of, socket_of};
 
 /// Where a live agent's run is, by what proves it.
@@ -31,8 +30,9 @@ pub enum Binding {
     Unknown,
 }
 
-/// Finds the pane of a run.
-pub fn binding(run: &Run, world: &World) -> Binding {
+/// Finds the pane of a run. What another machine or a forged line says of a pane binds nothing, so only a genuine run has one.
+pub fn binding(run: GenuineRun<'_>, world: &World) -> Binding {
+    let run = run.run();
     let named = run.env.get("TMUX_PANE").filter(|pane| !pane.is_empty());
     let refused =
         |why: &str| Binding::Nowhere { refused: named.map(|pane| format!("{pane} is not its pane: {why}")) };
@@ -82,18 +82,21 @@ pub(crate) fn bind(
     now: Timestamp,
 ) -> Vec<Entry> {
     let mut notes = Vec::new();
+    let here = world.machine();
     for record in records.values_mut() {
         refresh_reference(record, world);
+        if record.status != Status::Active {
+            continue;
+        }
         // What came from elsewhere stays a guess, whatever lives under the numbers it names.
-        if record.status != Status::Active || is_untrusted(record, world) {
+        let Some(genuine) = record.runs.last().and_then(|run| run.genuine(&here)) else { continue };
+        let alive = world.life(genuine.run()) == Life::Alive;
+        if !alive && genuine.run().grade.is_some() {
             continue;
         }
+        let found = binding(genuine, world);
         let Some(run) = record.runs.last_mut() else { continue };
-        let alive = world.life(run) == Life::Alive;
-        if !alive && run.grade.is_some() {
-            continue;
-        }
-        match binding(run, world) {
+        match found {
             Binding::Here(here, grade) if run.grade.is_none_or(|known| known <= grade) => {
                 let moved = record.place.as_ref().is_none_or(|before| !before.same_pane(&here));
                 if run.tmux.is_none() || run.grade < Some(grade) {
@@ -150,9 +153,11 @@ pub fn owners<'a>(
     world: &World,
 ) -> HashMap<(String, String), &'a SessionRecord> {
     let mut owners: HashMap<(String, String), &SessionRecord> = HashMap::new();
+    let here = world.machine();
     let start = |record: &SessionRecord| record.run().map_or(0, |run| run.proc_start);
     for record in records.filter(|record| record.status == Status::Active) {
-        let (Some(place), Some(run)) = (&record.place, record.run()) else { continue };
+        let Some(run) = record.genuine_run(&here).map(GenuineRun::run) else { continue };
+        let Some(place) = &record.place else { continue };
         if world.life(run) != Life::Alive {
             continue;
         }

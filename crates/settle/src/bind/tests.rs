@@ -1,6 +1,7 @@
 use super::*;
 use crate::bench::{agent, at, id, place, run, server, start, told, world};
 use mux::Listing;
+use state::record::Provenance;
 
 fn unknown() -> Listing {
     Listing::Unknown { why: "no answer".to_owned() }
@@ -9,7 +10,8 @@ fn unknown() -> Listing {
 #[test]
 fn a_pane_is_proven_by_the_terminal_alone() {
     let check = |run: Run, world: &World, expect: &str| {
-        let found = match binding(&run, world) {
+        let run = Run { provenance: Some(Provenance::Process), ..run };
+        let found = match binding(run.genuine(&world.machine()).unwrap(), world) {
             Binding::Here(here, Grade::Proven) => format!("proven {}", here.pane),
             Binding::Here(here, _) => format!("likely {}", here.pane),
             Binding::Nowhere { refused } => format!("nowhere, refused: {}", refused.is_some()),
@@ -37,6 +39,24 @@ fn a_pane_is_proven_by_the_terminal_alone() {
     check(run(5, 0), &world(&[(5, 0), (9, 0)], Listing::Alive(other)), "nowhere, refused: true");
     check(run(5, 0), &world(&[(5, 0)], unknown()), "unknown");
     check(run(5, 0), &world(&[], Listing::Gone), "unknown");
+}
+
+/// A forged line that names a living process must not bind that process's pane to its conversation.
+#[test]
+fn a_run_that_is_not_genuine_binds_no_pane() {
+    for provenance in [Some(Provenance::Untrusted), None] {
+        let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
+        record.runs.push(Run { provenance, ..run(6, 1) });
+        let world = world(&[(6, 1)], server(&[0, 1]));
+        let (record, notes) = bound(record, &world);
+        assert_eq!((record.place, notes), (None, vec![]), "{provenance:?}");
+    }
+    let (mut record, _) = told("a", &[start(agent(5, 0), 1)]);
+    let world = world(&[(5, 0)], server(&[0]));
+    record.place = Some(place(0));
+    assert_eq!(owners([&record].into_iter(), &world).len(), 1);
+    record.runs[0].provenance = Some(Provenance::Untrusted);
+    assert!(owners([&record].into_iter(), &world).is_empty(), "it owns no pane either");
 }
 
 fn bound(record: SessionRecord, world: &World) -> (SessionRecord, Vec<String>) {
