@@ -144,3 +144,33 @@ fn a_forgotten_conversation_can_still_be_repaired() {
     let listed = home.rekindle_json(&["vault", "list"]).unwrap();
     assert_eq!(listed["conversations"], json!([]), "the vault has nothing of it");
 }
+
+/// Operations are rewritten under the lock that every other writer of them takes.
+#[cfg(target_os = "linux")]
+#[test]
+fn operations_are_rewritten_under_their_lock() {
+    const TITLED: &str = "f2f2f2f2-dddd-4ddd-8ddd-dddddddddddd";
+    let home = Home::new().unwrap();
+    home.put(TITLED, &said_in(TITLED, &home, 4, SAID).unwrap()).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    let operation = json!({"schema": 1, "id": "kkkkkkkkkkkk", "command": SAID, "startedAt": "2026-01-01T00:00:00Z",
+        "state": "done", "effects": []});
+    let folder = home.state().join("operations");
+    spoken::write(folder.join("20260101T000000.000Z-kkkkkkkkkkkk.json"), &operation.to_string()).unwrap();
+    let is_written = || {
+        let entries = fs::read_dir(&folder).unwrap().flatten();
+        entries.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with(".rekindle-"))
+    };
+    let mut held = Vec::new();
+    let mut command = home.rekindle_command(&["vault", "forget", TITLED, "--yes"]);
+    let done = lab::trace::follow(&mut command, |call| {
+        if call.renames() && is_written() {
+            let lock = fs::File::open(home.state().join("locks/operations")).unwrap();
+            held.push(lock.try_lock().is_err());
+        }
+        lab::trace::Next::GoOn
+    });
+    assert!(done.unwrap().success());
+    // The file is rewritten, and the operation of forgetting itself is added.
+    assert!(held.len() >= 2 && held.iter().all(|held| *held), "{held:?}");
+}

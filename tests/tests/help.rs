@@ -223,10 +223,11 @@ fn help_of_history_undo_and_redo() {
     insta::assert_snapshot!(help(&["redo"]).unwrap(), @r#"
     Do again what was undone last, where nothing changed since
 
-    Usage: rekindle redo [OPTIONS] [OPERATION]
+    Usage: rekindle redo [OPTIONS] [OPERATION|PATH]
 
     Arguments:
-      [OPERATION]  An operation: the one that was undone last by default
+      [OPERATION|PATH]  An operation, or the path of a transcript: the one that was
+                        undone last by default
 
     Options:
           --dry-run  Say what would be done, and change nothing
@@ -237,6 +238,7 @@ fn help_of_history_undo_and_redo() {
     Examples:
       rekindle redo --dry-run
       rekindle redo kxzmwtlp
+      rekindle redo ./copy/1a2b3c4d.jsonl
 
     A repair is done again only if its transcript still is what the undo left; what
     was said since stays. A restore is run again for its panes.

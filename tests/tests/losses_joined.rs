@@ -171,6 +171,11 @@ fn is_a_choice(newer: &dyn Fn(&Home) -> Vec<u8>, why: &str) {
     assert_eq!(back.replace(new, SESSION).into_bytes(), older);
     assert_eq!(world.home.rekindle_json(&["vault", "status"]).unwrap()["losses"], json!([]));
     assert_eq!(world.home.repair(&[SESSION]).unwrap()["status"], "already_healthy");
+    // The copy is what the repair changed, and the operation says so.
+    let listed = world.home.rekindle_json(&["history"]).unwrap();
+    let effect = &listed["operations"][0]["effects"][0];
+    let copy = json!(world.home.transcript(new));
+    assert_eq!((&effect["kind"], &effect["filePath"]), (&json!("copy"), &copy), "{listed:#}");
 }
 
 #[test]

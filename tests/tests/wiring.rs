@@ -318,6 +318,22 @@ fn folders_in_a_links_place_are_adopted_and_given_back() {
 }
 
 #[test]
+fn a_damaged_record_is_named_and_its_links_go() {
+    let home = with_settings("{}");
+    home.bare_done(&["init", "--yes"]).unwrap();
+    let link = home.config().join("instances");
+    assert_eq!(fs::read_link(&link).unwrap(), home.state().join("instances"));
+    let record = home.state().join("wiring/home.json");
+    fs::write(&record, "{\"links\": [").unwrap();
+    let refused = home.bare(&["uninstall", "--yes"]).unwrap();
+    assert_eq!(refused.code(), Some(3), "{}", refused.words());
+    assert!(refused.stderr.contains("home.json is damaged") && link.is_symlink(), "{}", refused.words());
+    let told = home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert!(told.stderr.contains("home.json is damaged"), "{}", told.stderr);
+    assert!(fs::symlink_metadata(&link).is_err(), "the link is known by its shape");
+}
+
+#[test]
 fn somebody_elses_files_stay() {
     let home = with_settings("{}");
     let theirs = home.config().join("commands/rekindle/map.md");

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use agents::claude::process::Processes;
 use agents::claude::{Belongs, Gone, Survivor, survivors};
@@ -13,7 +13,12 @@ struct Running(Child);
 impl Running {
     fn start(variables: &[(&str, &str)], folder: &Path) -> Running {
         let mut command = Command::new("sleep");
-        command.arg("600").env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.arg("600");
+        Running::spawn(command, variables, folder)
+    }
+
+    fn spawn(mut command: Command, variables: &[(&str, &str)], folder: &Path) -> Running {
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         Running(command.envs(variables.iter().copied()).current_dir(folder).spawn().unwrap())
     }
 }
@@ -66,4 +71,35 @@ fn a_command_is_known_by_the_environment_that_its_agent_gave_it() {
     expect.sort_by_key(|(pid, _)| *pid);
     assert_eq!(known, expect);
     assert!(found.iter().all(|one| one.command == ["sleep", "600"]), "{found:?}");
+}
+
+/// What the test below starts: this very program, which waits for its end.
+#[test]
+#[ignore = "started by another test"]
+fn waits() {
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+/// A hook of ours works on for a moment, whatever the file of the program is called.
+#[test]
+fn a_process_of_this_program_is_no_command_of_the_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().canonicalize().unwrap();
+    let session = [("CLAUDE_CODE_SESSION_ID", "of-the-survivors-test-of-hooks")];
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "waits", "--ignored"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let hook = Running::spawn(command, &session, &folder);
+    let other = Running::start(&session, &folder);
+    let gone = Gone {
+        pid: 4_100_002,
+        start_ticks: 1,
+        sessions: &["of-the-survivors-test-of-hooks"],
+        pane: None,
+        tmux: None,
+        cwd: None,
+    };
+    let processes = Processes::look();
+    assert!(processes.get(hook.0.id()).is_some());
+    let found: Vec<u32> = survivors(&processes, &gone).iter().map(|one| one.pid).collect();
+    assert_eq!(found, [other.0.id()]);
 }

@@ -147,6 +147,13 @@ impl Clinic {
         self.note_effect(effect)
     }
 
+    /// Adds a copy under a new id to the operation that is open.
+    pub(crate) fn note_copy(&self, session: &SessionId, path: &Path) -> Result<(), Error> {
+        let mut effect = Effect::new(EffectKind::Copy).of(session);
+        effect.path = Some(path.to_path_buf());
+        self.note_effect(effect)
+    }
+
     fn close(&self) -> Result<(), Error> {
         let Some(open) = self.operation.get().take().filter(|open| open.written) else { return Ok(()) };
         Ok(operations::change(&self.state, &open.operation.id, |mut operation| {

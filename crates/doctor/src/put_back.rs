@@ -8,7 +8,6 @@ use agents::claude::{ConfigDir, TranscriptFile};
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 use state::durable::{self, Kept};
-use state::operations::{Effect, EffectKind};
 use transcript::{Buffer, Transcript};
 use vault::{
     Conversation, Event, FileKind, GenerationInfo, Key, MirroredFile, Origination, Relation, Wanted,
@@ -126,6 +125,7 @@ impl Clinic {
             durable::private_dir(folder)?;
             let kept = Kept { mode: None, mtime };
             let (id, copy) = crate::as_copy::write_copy(folder, session.as_str(), &beside.bytes, kept)?;
+            self.note_copy(&id, &copy)?;
             self.tell("put_back", |entry| {
                 entry
                     .with("sessionId", session.as_str())
@@ -305,9 +305,7 @@ impl Clinic {
             let mode = std::fs::metadata(path).ok().and_then(|meta| Kept::of(&meta).mode);
             let kept = Kept { mode, mtime: Some(mtime) };
             let copied = self.copy_from_vault(conversation, mirrored, generation, folder, kept)?;
-            let mut effect = Effect::new(EffectKind::Copy).of(&copied.session);
-            effect.path = Some(copied.path.clone());
-            self.note_effect(effect)?;
+            self.note_copy(&copied.session, &copied.path)?;
             // What is there may stay: asked again, nothing is lost any more.
             self.acknowledge(&session, path)?;
             self.tell("put_back", |entry| {

@@ -2,10 +2,10 @@
 //! any of its commits, and git has no way to take something out of one without making all later ones anew.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
-use mux::{Ran, run};
+use settle::{ask_git, git_agreed};
 use state::lock::Lock;
 use state::{StateDir, durable};
 
@@ -77,34 +77,9 @@ pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>
 }
 
 fn ask(folder: &Path, git: &Path, words: &[&str]) -> Result<Output, Error> {
-    let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .args([
-            "-c",
-            "user.name=rekindle",
-            "-c",
-            "user.email=rekindle@localhost",
-            "-c",
-            "commit.gpgsign=false",
-        ])
-        .args(["-c", "gc.auto=0"])
-        .args(words)
-        .env("GIT_DIR", git)
-        .env("GIT_WORK_TREE", folder)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env_remove("GIT_INDEX_FILE");
-    match run(&mut command, DEADLINE) {
-        Ran::Done(output) => Ok(output),
-        Ran::TooLate => Err(Error::Git("git did not answer in time".to_owned())),
-        Ran::NotStarted(error) => Err(Error::Git(format!("git cannot be started: {error}"))),
-    }
+    ask_git(folder, Some(git), words, DEADLINE).map_err(Error::Git)
 }
 
 fn told(output: &Output) -> Result<(), Error> {
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Git(said.lines().next().unwrap_or_default().to_owned()))
+    git_agreed(output).map_err(Error::Git)
 }

@@ -64,6 +64,9 @@ pub enum Error {
     /// Something could not be written or removed.
     #[error(transparent)]
     Write(#[from] durable::Error),
+    /// The operations are being written by another process.
+    #[error(transparent)]
+    Operations(#[from] state::operations::Error),
     /// The vault could not do its part.
     #[error(transparent)]
     Vault(#[from] vault::Error),

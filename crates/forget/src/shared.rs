@@ -20,6 +20,8 @@ impl Eraser<'_> {
         let root = self.settler.state.path();
         // Whatever else lies in the directory is not rekindle's, and is left alone.
         for part in state::PARTS.iter().filter(|part| !ELSEWHERE.contains(part)) {
+            let _alone =
+                (*part == "operations").then(|| state::operations::lock(&self.settler.state)).transpose()?;
             erase_in(&root.join(part), subject)?;
         }
         for path in entries(root)?.iter().filter(|path| is_temporary(path)) {

@@ -17,12 +17,18 @@ use crate::Eraser;
 const RUN: usize = 4;
 /// A shorter text may stand anywhere.
 const SHORTEST: usize = 8;
+/// So many characters in a row of a script that has no blanks between words are nobody else's by chance.
+const GLYPHS: usize = 8;
+/// So many of them are enough in a text about the conversation.
+const FEW_GLYPHS: usize = 4;
+/// A word that is at least so long is known by its beginning in a text about the conversation: it may have been cut.
+const BEGINNING: usize = 12;
 
 /// The runs of words of a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     runs: HashSet<u64>,
-    /// Whole texts of fewer words than a run.
+    /// Whole texts of fewer words than a run, beginnings of long words, and short runs of characters.
     short: HashSet<u64>,
 }
 
@@ -45,10 +51,15 @@ impl Words {
     pub(crate) fn add(&mut self, text: &str) {
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
+            for glyphs in without_blanks(line) {
+                self.runs.extend(pieces(glyphs, GLYPHS).map(|piece| hash(&[piece])));
+                self.short.extend(pieces(glyphs, FEW_GLYPHS).map(|piece| hash(&[piece])));
+            }
             if words.len() < RUN {
                 if line.trim().len() >= SHORTEST {
                     self.short.insert(hash(&words));
                 }
+                self.short.extend(words.iter().filter_map(|word| beginning(word)));
                 continue;
             }
             self.runs.extend(words.windows(RUN).map(hash));
@@ -59,10 +70,40 @@ impl Words {
     pub(crate) fn are_in(&self, text: &str, about: About) -> bool {
         let words: Vec<&str> = text.split_whitespace().collect();
         let long = words.windows(RUN).any(|run| self.runs.contains(&hash(run)));
-        let short =
-            || (1..RUN).any(|length| words.windows(length).any(|run| self.short.contains(&hash(run))));
-        long || (about == About::It && short())
+        let glyphs = |count: usize, known: &HashSet<u64>| {
+            without_blanks(text)
+                .any(|glyphs| pieces(glyphs, count).any(|piece| known.contains(&hash(&[piece]))))
+        };
+        let short = || {
+            (1..RUN).any(|length| words.windows(length).any(|run| self.short.contains(&hash(run))))
+                || words.iter().filter_map(|word| beginning(word)).any(|word| self.short.contains(&word))
+                || glyphs(FEW_GLYPHS, &self.short)
+        };
+        long || glyphs(GLYPHS, &self.runs) || (about == About::It && short())
     }
+}
+
+/// The parts of a text in scripts that put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+fn without_blanks(text: &str) -> impl Iterator<Item = &str> {
+    let has_none = |letter: char| {
+        matches!(letter,
+            '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+    };
+    text.split(move |letter| !has_none(letter)).filter(|part| !part.is_empty())
+}
+
+/// Every piece of so many characters.
+fn pieces(text: &str, count: usize) -> impl Iterator<Item = &str> {
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    (0..starts.len().saturating_sub(count)).map(move |at| &text[starts[at]..starts[at + count]])
+}
+
+/// How a long word begins.
+fn beginning(word: &str) -> Option<u64> {
+    let end = word.char_indices().nth(BEGINNING)?.0;
+    Some(hash(&[&word[..end]]))
 }
 
 impl Eraser<'_> {
@@ -143,5 +184,24 @@ mod tests {
         check("rewrite the page", About::It, false);
         check("he said thank you to all", About::It, true);
         check("he said thank you to all", About::Anything, false);
+    }
+
+    #[test]
+    fn a_text_without_blanks_is_found_where_it_was_cut_in_the_middle() {
+        let mut words = Words::default();
+        words.add("请把商店的结账页面重写一遍,不要动登录页面");
+        words.add("fix-the-checkout-page-of-the-shop");
+        let check = |text: &str, about: About, expect: bool| {
+            assert_eq!(words.are_in(text, about), expect, "{text}");
+        };
+        check("请把商店的结账页面重…", About::Anything, true);
+        check("任务:结账页面重写一遍", About::It, true);
+        check("结账页面…", About::It, true);
+        check("结账页面…", About::Anything, false);
+        check("登录", About::It, false);
+        check("今天天气很好,我们去公园散步吧", About::It, false);
+        check("fix-the-checkout-pa…", About::It, true);
+        check("fix-the-checkout-pa…", About::Anything, false);
+        check("fix-the-login", About::It, false);
     }
 }

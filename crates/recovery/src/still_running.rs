@@ -1,6 +1,7 @@
 //! Commands of a crashed agent that run on without it: said to its user, and told to the agent that comes back.
 
-use agents::claude::process::{self, Processes};
+use agents::claude::pid_domain::PidDomain;
+use agents::claude::process::Processes;
 use agents::claude::{Belongs, Gone, Survivor, survivors};
 use context::shorten;
 use serde::Serialize;
@@ -40,12 +41,12 @@ pub fn still_running(record: &SessionRecord, processes: &Processes) -> Vec<Still
         return Vec::new();
     };
     let lives = processes.get(run.pid).is_some_and(|process| process.start_ticks == run.proc_start);
-    let boot = state::files::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let domain = run.machine_id.as_ref().zip(run.pid_namespace.as_ref());
-    let here = run.boot_id.as_deref() == Some(boot.trim())
-        && domain.is_some_and(|(machine, namespace)| {
-            process::pid_domain() == Some(format!("linux:{machine}:{namespace}"))
-        });
+    let own = PidDomain::own();
+    let machine = run.machine_id.as_deref().filter(|id| !id.is_empty());
+    let here = run.boot_id.is_some()
+        && run.pid_namespace.is_some()
+        && (run.boot_id.as_ref(), machine, run.pid_namespace.as_ref())
+            == (own.boot.as_ref(), own.machine.as_deref(), own.namespace.as_ref());
     if lives || !here {
         return Vec::new();
     }

@@ -72,7 +72,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
     let tty = process.and_then(|process| process.tty.clone());
     let env = process.map(|process| crate::fold::environment(&process.launch)).unwrap_or_default();
     let cwd = registered.cwd.clone().map(std::path::PathBuf::from);
-    let domain = world.pid_domain.as_deref().and_then(|domain| domain.split_once(':')?.1.split_once(':'));
+    let domain = world.own_domain();
     let nested = world.is_nested(registered.pid);
     let run = Run {
         launched_at: registered.started_at.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(now),
@@ -87,9 +87,9 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
         pid: registered.pid,
         proc_start: start,
         tty: tty.clone(),
-        machine_id: domain.map(|(machine, _)| machine.to_owned()),
+        machine_id: domain.machine,
         boot_id: world.boot_id.clone(),
-        pid_namespace: domain.map(|(_, namespace)| namespace.to_owned()),
+        pid_namespace: domain.namespace,
         tmux: None,
         host: None,
         grade: None,

@@ -69,6 +69,20 @@ impl Settler {
 }
 
 fn ask(folder: &Path, words: &[&str]) -> Result<Output, HistoryError> {
+    ask_git(folder, None, words, DEADLINE).map_err(HistoryError::Git)
+}
+
+/// Asks git about the history of a state directory, or about another repository of the same folder. The error says why git did
+/// not answer.
+///
+/// # Errors
+/// Git is missing, or takes too long.
+pub fn ask_git(
+    folder: &Path,
+    repository: Option<&Path>,
+    words: &[&str],
+    deadline: Duration,
+) -> Result<Output, String> {
     let mut command = Command::new("git");
     command
         .arg("-C")
@@ -80,25 +94,37 @@ fn ask(folder: &Path, words: &[&str]) -> Result<Output, HistoryError> {
             "user.email=rekindle@localhost",
             "-c",
             "commit.gpgsign=false",
+            "-c",
+            "gc.auto=0",
         ])
         .args(words)
         .env("GIT_TERMINAL_PROMPT", "0")
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE");
-    match run(&mut command, DEADLINE) {
+    if let Some(repository) = repository {
+        command.env("GIT_DIR", repository).env("GIT_WORK_TREE", folder);
+    }
+    match run(&mut command, deadline) {
         Ran::Done(output) => Ok(output),
-        Ran::TooLate => Err(HistoryError::Git("git did not answer in time".to_owned())),
-        Ran::NotStarted(error) => Err(HistoryError::Git(format!("git cannot be started: {error}"))),
+        Ran::TooLate => Err("git did not answer in time".to_owned()),
+        Ran::NotStarted(error) => Err(format!("git cannot be started: {error}")),
     }
 }
 
-fn git(folder: &Path, words: &[&str]) -> Result<(), HistoryError> {
-    let output = ask(folder, words)?;
+/// The first line of what git said where it refused.
+///
+/// # Errors
+/// It refused.
+pub fn git_agreed(output: &Output) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().next().unwrap_or_default();
-    Err(HistoryError::Git(format!("git {}: {first}", words.first().unwrap_or(&""))))
+    Err(said.lines().next().unwrap_or_default().to_owned())
+}
+
+fn git(folder: &Path, words: &[&str]) -> Result<(), HistoryError> {
+    let first = words.first().unwrap_or(&"");
+    git_agreed(&ask(folder, words)?).map_err(|said| HistoryError::Git(format!("git {first}: {said}")))
 }

@@ -44,7 +44,7 @@ pub use bind::{Binding, binding, owners};
 pub use complete::Account;
 pub use ending::ending;
 pub use heard::{Heard, What};
-pub use history::HistoryError;
+pub use history::{HistoryError, ask_git, git_agreed};
 pub use newest::newest_transcript;
 pub use notify::Desktop;
 pub use rest::wait_for_rest;

@@ -26,7 +26,7 @@ pub(crate) fn is_vouched_for(run: &Run) -> bool {
 /// Takes the arguments and the environment of living agents from their processes, once for each run. What a sealed line says
 /// counts only for processes that are gone.
 pub(crate) fn verify(records: &mut BTreeMap<SessionId, SessionRecord>, world: &World) {
-    let machine = world.pid_domain.as_deref().and_then(|domain| domain.split_once(':')?.1.split_once(':'));
+    let own = world.own_domain();
     let runs = records.values_mut().flat_map(|record| &mut record.runs);
     for run in runs.filter(|run| run.provenance == Some(Provenance::Event)) {
         let Some(process) = world.proc(run.pid, run.proc_start).filter(|process| process.agent) else {
@@ -40,8 +40,8 @@ pub(crate) fn verify(records: &mut BTreeMap<SessionId, SessionRecord>, world: &W
             run.argv = Some(redacted(argv));
         }
         if run.machine_id.is_none() {
-            run.machine_id = machine.map(|(machine, _)| machine.to_owned());
-            run.pid_namespace = machine.map(|(_, namespace)| namespace.to_owned());
+            run.machine_id.clone_from(&own.machine);
+            run.pid_namespace.clone_from(&own.namespace);
             run.boot_id = run.boot_id.take().or_else(|| world.boot_id.clone());
         }
         run.provenance = Some(Provenance::Process);

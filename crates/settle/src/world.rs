@@ -138,6 +138,11 @@ impl World {
         Machine::of_domain(self.pid_domain.as_deref())
     }
 
+    /// Where process ids mean what they mean here: this machine and pid namespace.
+    pub(crate) fn own_domain(&self) -> PidDomain {
+        self.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default()
+    }
+
     /// Looks at the processes alone.
     pub fn processes() -> World {
         World::look(&[], &BTreeSet::new())
@@ -163,8 +168,8 @@ impl World {
 
     /// From where all of this is seen.
     fn vantage(&self) -> Vantage {
-        let own = self.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default();
-        Vantage { own: PidDomain { boot: self.boot_id.clone(), ..own }, namespaces: self.namespaces.clone() }
+        let own = PidDomain { boot: self.boot_id.clone(), ..self.own_domain() };
+        Vantage { own, namespaces: self.namespaces.clone() }
     }
 
     /// The process itself, if it still is the one that started then.

@@ -49,30 +49,16 @@ impl MachineKey {
     /// # Errors
     /// The key or the directory cannot be read or written.
     pub fn open(state: &StateDir, path: &Path) -> Result<MachineKey, durable::Error> {
-        let named = named(state)?;
-        let here = Key::read(path)?;
-        match (here, named) {
-            (Some(here), Some(named)) if here.id() == named => Ok(MachineKey::Ours(here)),
-            (Some(here), Some(_)) => Ok(MachineKey::Other { here }),
-            (None, Some(_)) => Ok(MachineKey::Lost),
-            // Version 0.1.0 named no key: what it sealed tells.
-            (Some(here), None) => match sealed_with(state, Some(&here)) {
-                Sealed::Nothing | Sealed::WithThis => {
-                    // A directory that cannot be written now is named the next time.
-                    let _ = name(state, &here);
-                    Ok(MachineKey::Ours(here))
-                }
-                Sealed::WithAnother => Ok(MachineKey::Other { here }),
-            },
-            (None, None) => match sealed_with(state, None) {
-                Sealed::Nothing => {
-                    let made = Key::create(path)?;
-                    let _ = name(state, &made);
-                    Ok(MachineKey::Ours(made))
-                }
-                _ => Ok(MachineKey::Lost),
-            },
+        let key = match MachineKey::look(state, path)? {
+            Some(MachineKey::Ours(key)) => key,
+            None => Key::create(path)?,
+            Some(trouble) => return Ok(trouble),
+        };
+        if named(state)?.is_none() {
+            // A directory that cannot be written now is named the next time.
+            let _ = name(state, &key);
         }
+        Ok(MachineKey::Ours(key))
     }
 
     /// The same without making or naming anything, for commands that only look.
@@ -84,6 +70,7 @@ impl MachineKey {
         Ok(match (Key::read(path)?, named) {
             (Some(here), Some(named)) if here.id() != named => Some(MachineKey::Other { here }),
             (Some(here), Some(_)) => Some(MachineKey::Ours(here)),
+            // Version 0.1.0 named no key: what it sealed tells.
             (Some(here), None) => Some(match sealed_with(state, Some(&here)) {
                 Sealed::WithAnother => MachineKey::Other { here },
                 _ => MachineKey::Ours(here),

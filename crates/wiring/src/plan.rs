@@ -134,6 +134,8 @@ pub enum Note {
     NoPlace(&'static str),
     /// A record is newer, broken or gone, and what is ours is told by its shape.
     ByShape(PathBuf),
+    /// A record cannot be read: what `init` moved into the state directory is not known.
+    RecordDamaged(PathBuf),
 }
 
 impl fmt::Display for Note {
@@ -181,6 +183,11 @@ impl fmt::Display for Note {
             Note::ByShape(path) => {
                 write!(f, "{}: there is no record of what was there before", path.display())
             }
+            Note::RecordDamaged(path) => write!(
+                f,
+                "{} is damaged: rekindle finds its links and files by their shape, and cannot tell what `init --adopt` moved into the state directory",
+                path.display()
+            ),
         }
     }
 }

@@ -123,6 +123,14 @@ impl Record {
         Ok(found)
     }
 
+    /// The records that cannot be understood.
+    pub(crate) fn damaged(state_dir: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder(state_dir)).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let records = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        records.filter(|path| matches!(Record::read(path), Ok(None))).collect()
+    }
+
     /// Writes a record, unless it stands there already.
     pub(crate) fn write(&self, path: &Path) -> Result<(), durable::Error> {
         let record = Record { schema: SCHEMA, ..self.clone() };

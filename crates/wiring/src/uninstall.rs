@@ -71,6 +71,14 @@ impl Undoing {
         settings.chain(files).chain(links).chain(self.lines.iter().map(LineUndoing::change)).collect()
     }
 
+    /// The records that cannot be read: what they told of the time before `init` is not known.
+    pub fn damaged_records(&self) -> impl Iterator<Item = &Path> {
+        self.notes.iter().filter_map(|note| match note {
+            Note::RecordDamaged(path) => Some(path.as_path()),
+            _ => None,
+        })
+    }
+
     /// Whether there is anything to do, be it only to forget a record.
     pub fn is_empty(&self) -> bool {
         self.changes().is_empty() && self.records.is_empty()
@@ -113,8 +121,21 @@ pub fn plan(
     let line =
         |tmux: &TmuxWish| LineRecord { path: tmux.conf.clone(), line: tmux.line(), ..LineRecord::default() };
     let files = shapes.files.iter().cloned().chain(shapes.tmux.iter().map(|tmux| tmux.file.clone()));
-    let by_shape =
-        Record { files: files.collect(), lines: shapes.tmux.iter().map(line).collect(), ..Record::default() };
+    let known = |path: &Path| {
+        records.iter().flat_map(|(_, record)| &record.links).any(|link: &LinkRecord| link.path == path)
+    };
+    let link = |config: &ConfigDir, name: &str| LinkRecord {
+        path: config.path().join(name),
+        target: state_dir.join(name),
+        adopted: None,
+    };
+    let linked = configs.iter().flat_map(|config| links::LINKED.map(|name| link(config, name)));
+    let by_shape = Record {
+        files: files.collect(),
+        lines: shapes.tmux.iter().map(line).collect(),
+        links: linked.filter(|link| !known(&link.path)).collect(),
+        ..Record::default()
+    };
     records.push((PathBuf::new(), by_shape));
     for config in configs {
         if !records.iter().any(|(_, record)| record.config_dir.as_deref() == Some(config.path())) {
@@ -122,7 +143,9 @@ pub fn plan(
             records.push((PathBuf::new(), record));
         }
     }
-    plan_records(state_dir, program, records)
+    let mut undoing = plan_records(state_dir, program, records)?;
+    undoing.notes.extend(Record::damaged(state_dir).into_iter().map(Note::RecordDamaged));
+    Ok(undoing)
 }
 
 fn plan_records(

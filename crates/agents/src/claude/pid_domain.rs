@@ -58,6 +58,11 @@ impl PidDomain {
         }
     }
 
+    /// Machine and namespace as agents write them; nothing where the system tells no namespace.
+    pub fn text(&self) -> Option<String> {
+        Some(format!("linux:{}:{}", self.machine.as_deref().unwrap_or_default(), self.namespace.as_ref()?))
+    }
+
     /// Reads machine and namespace as agents write them: `linux:<machine id>:pid:[4026531836]`.
     pub fn parse(text: &str) -> PidDomain {
         let parts = text.split_once(':').and_then(|(_, rest)| rest.split_once(':'));

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::pid_domain::Vantage;
+use super::pid_domain::{PidDomain, Vantage};
 
 const PROC: &str = "/proc";
 
@@ -288,10 +288,8 @@ fn opened_for_writing(fdinfo: &Path) -> bool {
 
 /// Machine and pid namespace as the agent writes them: a pid means something only inside of both.
 pub fn pid_domain() -> Option<String> {
-    // Images of containers often have none, and the namespace matters all the same.
-    let machine = crate::files::read_to_string("/etc/machine-id").unwrap_or_default();
-    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
-    Some(format!("linux:{}:{}", machine.trim(), namespace.display()))
+    // Images of containers often have no machine id, and the namespace matters all the same.
+    PidDomain::own().text()
 }
 
 fn boot_time_ms() -> Option<i64> {

@@ -5,6 +5,7 @@
 //! (`CLAUDECODE`), so with it a command is never sure to be of this one.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::process::{Process, Processes};
@@ -99,8 +100,13 @@ fn below_an_agent(processes: &Processes, process: &Process) -> bool {
 /// Deeper than any chain of processes; a table that changes while it is read may even have a ring.
 const LONGEST_CHAIN: usize = 64;
 
-/// Whether it is this program: a hook starts it below the agent, and it works on for a moment.
+/// Whether it is this program, whatever its file is called: a hook starts it below the agent, and it works on for a moment.
+/// One that runs from a file that was replaced since is known by its name.
 fn is_ours(process: &Process) -> bool {
     let program = process.arguments().first().map(Path::new).and_then(Path::file_name);
+    let file = |process: &str| {
+        std::fs::metadata(format!("/proc/{process}/exe")).ok().map(|meta| (meta.dev(), meta.ino()))
+    };
     program == Some(OsStr::new("rekindle"))
+        || file("self").is_some_and(|own| file(&process.pid.to_string()) == Some(own))
 }

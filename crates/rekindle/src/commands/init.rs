@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out.line("everything is wired");
     } else if act {
         out.line(&format!("wired: {}", count(changes.len() as u64, "change", "changes")));
-        out.line("agents that run already notice it when they start anew");
+        out.line("Restart running agents to pick this up.");
         if let Some(tmux) = changes.iter().find(|change| change.part == Part::Tmux) {
             let file = request.tmux.as_ref().map_or(&tmux.path, |tmux| &tmux.file);
             out.line(&format!("tmux servers that run already: tmux source-file {}", file.display()));

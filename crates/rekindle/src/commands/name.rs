@@ -58,7 +58,7 @@ pub(super) fn given(words: &Words, longest: usize) -> Result<Option<String>, Fai
     let text = one_line(&redact::redact(&words.text.join(" ")), longest);
     if text.is_empty() {
         return Err(Failure::new(Exit::Usage, "there is nothing in that text to show")
-            .hint("take back what you said before with --clear"));
+            .hint("--clear removes what you set before"));
     }
     Ok(Some(text))
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let text = kept(&args.text.join(" "));
         if text.is_empty() {
             return Err(Failure::new(Exit::Usage, "there is nothing in that text to keep")
-                .hint("take back what you said before with --clear"));
+                .hint("--clear removes what you set before"));
         }
         durable::private_dir(&context.clinic.state.instances().join("descriptions"))?;
         durable::replace(&path, format!("{text}\n").as_bytes())?;

@@ -20,11 +20,11 @@ use crate::restoring::{self, Done, Manner};
 /// Do again what was undone last, where nothing changed since
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle redo --dry-run\n  rekindle redo kxzmwtlp\n\nA repair is done again only if its transcript still is what the undo left; what\nwas said since stays. A restore is run again for its panes."
+    after_help = "Examples:\n  rekindle redo --dry-run\n  rekindle redo kxzmwtlp\n  rekindle redo ./copy/1a2b3c4d.jsonl\n\nA repair is done again only if its transcript still is what the undo left; what\nwas said since stays. A restore is run again for its panes."
 )]
 pub(crate) struct Args {
-    /// An operation: the one that was undone last by default
-    #[arg(value_name = "OPERATION")]
+    /// An operation, or the path of a transcript: the one that was undone last by default
+    #[arg(value_name = "OPERATION|PATH")]
     operation: Option<String>,
     /// Say what would be done, and change nothing
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agents::claude::pid_domain::PidDomain;
 use state::record::{Evidence, Grade, Provenance, Run, SessionRecord, Status};
 use state::spool;
 
@@ -105,7 +106,8 @@ fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
     }
     if run.boot_id.is_none() {
         run.boot_id = launch.boot_id;
-        (run.machine_id, run.pid_namespace) = launch.pid_domain.as_deref().and_then(split_domain).unzip();
+        let domain = launch.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default();
+        (run.machine_id, run.pid_namespace) = (domain.machine, domain.namespace);
     }
     if run.argv.is_none() {
         let argv = heard.agent().and_then(arguments);
@@ -145,13 +147,6 @@ fn process_named(pid: u32, heard: &Heard) -> Evidence {
 fn config_of(transcript: &std::path::Path) -> Option<std::path::PathBuf> {
     let projects = transcript.parent()?.parent()?;
     (projects.file_name()? == "projects").then(|| projects.parent().map(Into::into))?
-}
-
-/// `linux:<machine>:<namespace>`
-fn split_domain(domain: &str) -> Option<(String, String)> {
-    let (_, rest) = domain.split_once(':')?;
-    let (machine, namespace) = rest.split_once(':')?;
-    Some((machine.to_owned(), namespace.to_owned()))
 }
 
 /// Never a value that redaction would touch: of such a variable only the name.

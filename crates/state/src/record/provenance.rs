@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agents::claude::process::pid_domain;
+use agents::claude::pid_domain::PidDomain;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -35,12 +35,17 @@ impl Machine {
 
     /// The machine that this process is on.
     pub fn this() -> Machine {
-        Machine::of_domain(pid_domain().as_deref())
+        Machine(PidDomain::own().machine)
     }
 
     /// The machine in a pid domain, `linux:<machine>:<namespace>`.
     pub fn of_domain(domain: Option<&str>) -> Machine {
-        Machine(domain.and_then(|domain| domain.split(':').nth(1)).map(str::to_owned))
+        Machine(domain.and_then(|domain| PidDomain::parse(domain).machine))
+    }
+
+    /// Whether an id that was written down is this machine's. One without an id has written an empty text or nothing.
+    fn is(&self, id: Option<&str>) -> bool {
+        id.filter(|id| !id.is_empty()) == self.id()
     }
 }
 
@@ -75,11 +80,11 @@ impl Run {
     /// The run as one that may be acted on; nothing where it is untrusted, or another machine's. `~/.config` is often synced
     /// between machines, so a valid code alone does not say where it was written.
     pub fn genuine(&self, here: &Machine) -> Option<GenuineRun<'_>> {
-        let elsewhere = self.machine_id.is_some() && self.machine_id != here.0;
+        let elsewhere = self.machine_id.is_some() && !here.is(self.machine_id.as_deref());
         let genuine = match self.provenance {
             Some(Provenance::Process | Provenance::Event) => !elsewhere,
             // It counts where its user accepted it, wherever it ran.
-            Some(Provenance::Accepted) => self.accepted_on == here.0,
+            Some(Provenance::Accepted) => here.is(self.accepted_on.as_deref()),
             Some(Provenance::Untrusted) | None => false,
         };
         genuine.then_some(GenuineRun(self))

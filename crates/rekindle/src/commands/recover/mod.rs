@@ -137,10 +137,10 @@ fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit
     let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {
         ([only], _) | ([], [only]) => only,
-        ([], []) => return Err(Failure::new(Exit::Usage, "nobody crashed").hint("say whose brief you want")),
+        ([], []) => return Err(Failure::new(Exit::Usage, "no session crashed").hint("name a session")),
         ([], several) => {
             return Err(Failure::new(Exit::Usage, format!("{} agents crashed", several.len()))
-                .hint("say whose brief you want: rekindle recover lists them"));
+                .hint("name a session: rekindle recover lists them"));
         }
         _ => return Err(Failure::new(Exit::Usage, "only one brief can be shown at a time")),
     };

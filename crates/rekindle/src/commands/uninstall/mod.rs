@@ -65,6 +65,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     let act = !args.dry_run;
+    if act
+        && held.is_some()
+        && let Some(damaged) = undoing.damaged_records().next()
+    {
+        let what = format!(
+            "{} is damaged, so rekindle cannot tell which files below {} were yours before `rekindle init --adopt`",
+            short(damaged),
+            short(&around.state)
+        );
+        let hint = "save what is yours, remove the damaged file and run this again; `rekindle uninstall --keep-data` takes out the wiring alone";
+        return Err(Failure::new(Exit::Refused, what).hint(hint));
+    }
     if let Some(held) = &held
         && act
         && !args.forget_vault
@@ -125,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out.line("nothing is wired");
     } else if act {
         out.line(&format!("undone: {}", count(changes.len() as u64, "change", "changes")));
-        out.line("agents that run already notice it when they start anew");
+        out.line("Restart running agents to pick this up.");
     }
     if untagged > 0 {
         out.line(&format!("untagged: {}", count(untagged as u64, "pane", "panes")));

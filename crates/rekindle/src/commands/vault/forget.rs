@@ -30,7 +30,7 @@ pub(super) fn forget(
     if !yes && !dry_run {
         let text = format!("everything that rekindle keeps of {session} would be erased for good");
         return Err(
-            Failure::new(Exit::Refused, text).hint("say so with --yes; the agent's own file is not touched")
+            Failure::new(Exit::Refused, text).hint("add --yes to erase it; the agent's own transcript stays")
         );
     }
     let mut out = Out::new();
