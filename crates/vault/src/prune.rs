@@ -116,7 +116,7 @@ impl Vault {
         let gone = self.states()?.into_iter().filter_map(|(key, state)| Some((key, gone_since(&state)?)));
         let gone: Vec<(Key, Timestamp)> =
             gone.filter(|(_, gone)| older(*gone, now, policy.keep_gone)).collect();
-        let backups: Vec<((String, String), Timestamp)> = self
+        let backups: Vec<(RepairCopy, Timestamp)> = self
             .all_backups()?
             .into_iter()
             .filter(|(_, made)| older(*made, now, policy.keep_backups))
@@ -174,8 +174,8 @@ impl Vault {
         Ok(())
     }
 
-    /// Every copy of a repair: its session, its folder's name, and when it was made.
-    fn all_backups(&self) -> Result<Vec<((String, String), Timestamp)>, Error> {
+    /// Every copy of a repair, and when it was made.
+    fn all_backups(&self) -> Result<Vec<(RepairCopy, Timestamp)>, Error> {
         let mut all = Vec::new();
         for session in list(&self.backups())? {
             for stamp in list(&self.backups().join(&session))? {
@@ -206,11 +206,14 @@ impl Vault {
     }
 }
 
+/// A copy of a repair: its session, and its folder's name.
+type RepairCopy = (String, String);
+
 /// What is past its time.
 #[derive(Debug, Default)]
 struct Due {
     conversations: Vec<Key>,
-    backups: Vec<(String, String)>,
+    backups: Vec<RepairCopy>,
     trash: Vec<String>,
     /// How many are past it by the clock alone.
     waiting: usize,
