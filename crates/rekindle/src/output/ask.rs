@@ -54,7 +54,7 @@ pub(crate) fn agree(shown: &mut Out, consent: Consent, question: &str) -> Result
                 "there is nobody to ask, and nothing was changed"
             };
             Err(Failure::new(Exit::Usage, why)
-                .hint("say --yes to go on without asking, or --dry-run to see what would be done"))
+                .hint("add --yes to go on without asking, or --dry-run to see what would change"))
         }
     }
 }
