@@ -101,6 +101,7 @@ impl Facts {
     /// Reads one row; `None` where the agent could not.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<()> {
         self.clear();
+        u32::try_from(bytes.len()).ok()?; // ranges are kept in 32 bits
         let mut cursor = Cursor::new(bytes);
         cursor.space();
         let mut has_type = false;

@@ -1,5 +1,6 @@
 //! A transcript in 48 bytes per row: who it is, whom it follows, when, where in the file, and what is odd.
 
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Read};
 use std::sync::OnceLock;
 
@@ -456,10 +457,34 @@ pub(crate) fn identity(raw: &[u8]) -> u128 {
 
 /// The number of a UUID that is written as we would write it; any other text must be renamed to be linked to.
 pub(crate) fn canonical(raw: &[u8]) -> Option<u128> {
-    if raw.len() != 36 || raw.iter().any(u8::is_ascii_uppercase) {
+    let text: &[u8; 36] = raw.try_into().ok()?;
+    if [text[8], text[13], text[18], text[23]] != *b"----" {
         return None;
     }
-    Uuid::try_parse_ascii(raw).ok().filter(|id| !id.is_nil()).map(|id| id.as_u128())
+    let four =
+        |at: usize| u64::from(u32::from_be_bytes([text[at], text[at + 1], text[at + 2], text[at + 3]]));
+    let eight = |first: usize, second: usize| hex8(four(first) << 32 | four(second)).map(u128::from);
+    let (a, b, c, d) = (eight(0, 4)?, eight(9, 14)?, eight(19, 24)?, eight(28, 32)?);
+    let number = a << 96 | b << 64 | c << 32 | d;
+    (number != 0).then_some(number)
+}
+
+/// Eight digits as agents write them, in lower case, all at once: every id of every row comes by here.
+fn hex8(text: u64) -> Option<u32> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // Letters have bit 6 and count from 1.
+    let values = (text & (EACH * 0x0f)) + (text >> 6 & EACH) * 9;
+    if values & (EACH * 0xf0) != 0 || text & (EACH * 0x80) != 0 {
+        return None;
+    }
+    // What would be written for these values must be what is there.
+    let letters = (values + EACH * 6) >> 4 & EACH;
+    if values + EACH * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10) != text {
+        return None;
+    }
+    let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    u32::try_from((fours | fours >> 16) & 0xffff_ffff).ok()
 }
 
 /// Mixes all sixteen bytes: ids that a program made up may differ in any few of them alone.
@@ -474,6 +499,33 @@ fn mix(number: u64) -> u64 {
     number ^ number >> 31
 }
 
+/// Maps and sets by numbers that are hashes already, as ids of tools and replies are.
+pub(crate) type ByHash<T> = std::collections::HashMap<u64, T, BuildHasherDefault<Hashed>>;
+pub(crate) type Hashes = std::collections::HashSet<u32, BuildHasherDefault<Hashed>>;
+
+/// Takes a number for its own hash.
+#[derive(Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= hash(bytes);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    /// The table looks at the highest and at the lowest bits.
+    fn write_u32(&mut self, number: u32) {
+        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// FNV-1a with a final mix; equal ids must get equal numbers, and nothing hostile is at stake.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -481,4 +533,28 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
     (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_uuids_as_we_write_them_are_their_own_number() {
+        let id = "0f8fad5b-d9cb-469f-a165-70867728950e";
+        assert_eq!(canonical(id.as_bytes()), Some(Uuid::parse_str(id).unwrap().as_u128()));
+        for at in 0..36 {
+            for byte in 0..=255u8 {
+                let mut text = id.as_bytes().to_vec();
+                text[at] = byte;
+                let plain = !text.iter().any(u8::is_ascii_uppercase);
+                let expected = Uuid::try_parse_ascii(&text).ok().filter(|_| plain).map(|id| id.as_u128());
+                assert_eq!(canonical(&text), expected, "{}", String::from_utf8_lossy(&text));
+            }
+        }
+        assert_eq!(canonical(&[b'-'; 36]), None);
+        assert_eq!(canonical(b"00000000-0000-0000-0000-000000000000"), None);
+        assert_eq!(canonical(&id.as_bytes()[..35]), None);
+        assert_eq!(canonical(b""), None);
+    }
 }

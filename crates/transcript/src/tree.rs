@@ -8,7 +8,7 @@ use std::ops;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::forest::{Forest, Mark};
-use crate::index::{Index, NONE, Row, RowNo};
+use crate::index::{Hashes, Index, NONE, Row, RowNo};
 use crate::order::parents_first;
 use crate::skips::Skips;
 use crate::visits::visit;
@@ -460,19 +460,19 @@ impl<'a> Tree<'a> {
     /// The walk and what newer agents put beside it: the other rows of its replies and their tool results (B10).
     pub(crate) fn request(&self, walk: &[RowNo]) -> RowSet {
         let mut set = RowSet::with_capacity(self.parent.len());
-        let mut replies: Vec<u32> = Vec::new();
+        let mut replies = Hashes::default();
+        let mut last = 0; // the parts of a reply stand together
         for no in walk {
             set.insert(*no);
             let row = self.row(*no);
-            if row.kind() == Kind::Assistant && row.reply() != 0 {
-                replies.push(row.reply());
+            if row.kind() == Kind::Assistant && row.reply() != 0 && row.reply() != last {
+                last = row.reply();
+                replies.insert(last);
             }
         }
-        replies.sort_unstable();
-        replies.dedup();
         let of_walk = |no: RowNo| {
             let row = self.row(no);
-            row.kind() == Kind::Assistant && replies.binary_search(&row.reply()).is_ok()
+            row.kind() == Kind::Assistant && replies.contains(&row.reply())
         };
         for no in self.numbers() {
             if self.is_main(no) && of_walk(no) {

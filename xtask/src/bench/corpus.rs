@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::rows::{Dice, Writer};
+use super::rows::{Dice, Turns, Writer};
 use crate::workspace;
 
 /// Raised when what is made changes, so that an old corpus is not taken for a new one.
@@ -31,17 +31,23 @@ pub(super) struct Corpus {
 /// `count` files from 200 bytes to 20 MB that make `total` bytes together, a tenth of them damaged.
 pub(super) fn mixed(count: usize, total: u64) -> Result<Corpus> {
     let sizes = sizes(count, total);
-    make(&format!("mixed-{count}-{total}"), &sizes, 1 << 12)
+    make(&format!("mixed-{count}-{total}"), &sizes, Turns::OneByOne { scale: 1 << 12 })
+}
+
+/// 100 files that make `total` bytes together, of turns with up to ten tools at once and rows of so many bytes on average; a
+/// tenth of them damaged.
+pub(super) fn parallel(row: u64, total: u64) -> Result<Corpus> {
+    make(&format!("parallel-{row}-{total}"), &[total / 100; 100], Turns::AtOnce { row })
 }
 
 /// Many small files of a few kilobytes.
 pub(super) fn small(count: usize) -> Result<Corpus> {
-    make(&format!("small-{count}"), &vec![3000; count], 256)
+    make(&format!("small-{count}"), &vec![3000; count], Turns::OneByOne { scale: 256 })
 }
 
 /// One file of so many bytes.
 pub(super) fn big(bytes: u64) -> Result<Corpus> {
-    make(&format!("big-{bytes}"), &[bytes], 1 << 14)
+    make(&format!("big-{bytes}"), &[bytes], Turns::OneByOne { scale: 1 << 14 })
 }
 
 /// Sizes spread evenly over the orders of magnitude, bent so that they make the total.
@@ -62,7 +68,7 @@ fn sizes(count: usize, total: u64) -> Vec<u64> {
     with(high)
 }
 
-fn make(name: &str, sizes: &[u64], scale: u64) -> Result<Corpus> {
+fn make(name: &str, sizes: &[u64], turns: Turns) -> Result<Corpus> {
     let home = workspace::target().join("bench").join(name);
     let done = home.join("done");
     let known = fs::read_to_string(&done).unwrap_or_default();
@@ -79,7 +85,7 @@ fn make(name: &str, sizes: &[u64], scale: u64) -> Result<Corpus> {
             let damage =
                 damaged.iter().position(|other| *other == at).map(|nth| Damage::ALL[nth % Damage::ALL.len()]);
             let mut file = BufWriter::new(File::create(folder.join(format!("{session}.jsonl")))?);
-            if conversation(&mut dice, &session, *size, scale, damage, &mut file)? == Health::Damaged {
+            if conversation(&mut dice, &session, *size, turns, damage, &mut file)? == Health::Damaged {
                 made.push(session);
             }
             file.flush()?;
@@ -124,11 +130,11 @@ fn conversation(
     dice: &mut Dice,
     session: &str,
     size: u64,
-    scale: u64,
+    turns: Turns,
     damage: Option<Damage>,
     out: &mut impl Write,
 ) -> Result<Health> {
-    let scale = scale.min(size / 16).max(8);
+    let turns = turns.within(size);
     let mut writer = Writer::new(dice, session);
     if size < 1500 {
         // Less than a whole turn: a prompt that nobody answered.
@@ -147,13 +153,13 @@ fn conversation(
                 Some(Damage::FalseRoot) => writer.set_parent(None),
                 Some(Damage::Nul) => turn.push_str(&"\0".repeat(4096)),
                 Some(Damage::Glued) => {
-                    writer.turn(scale, &mut turn);
+                    writer.turn(turns, &mut turn);
                     turn.truncate(turn.trim_end().len());
                 }
                 other => damage = other,
             }
         }
-        writer.turn(scale, &mut turn);
+        writer.turn(turns, &mut turn);
         written += turn.len() as u64;
         if written >= size && damage == Some(Damage::Torn) {
             let half = turn.char_indices().nth(turn.chars().count() / 2).map_or(0, |(at, _)| at);

@@ -40,17 +40,35 @@ impl Line {
     }
 }
 
+/// What goes into docs/benchmarks.md.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Write {
+    Nothing,
+    /// These lines take the place of all.
+    All,
+    /// These lines take the place of those that measure the same; others stay.
+    These,
+}
+
 /// Prints the table and, where wanted, puts it between the markers of docs/benchmarks.md.
-pub(super) fn show(lines: &[Line], write: bool) -> Result<()> {
-    let table = table(lines);
+pub(super) fn show(lines: &[Line], write: Write) -> Result<()> {
+    let mut table = table(lines);
     println!("\n{table}");
-    if !write {
+    if write == Write::Nothing {
         return Ok(());
     }
     let file = workspace::root().join("docs/benchmarks.md");
     let text = fs::read_to_string(&file).unwrap_or_else(|_| format!("# Benchmarks\n\n{BEGIN}\n{END}\n"));
     let (before, rest) = text.split_once(BEGIN).context("docs/benchmarks.md has no begin marker")?;
-    let (_, after) = rest.split_once(END).context("docs/benchmarks.md has no end marker")?;
+    let (old, after) = rest.split_once(END).context("docs/benchmarks.md has no end marker")?;
+    if write == Write::These {
+        // What a line measures stands before its figures.
+        let what = |line: &str| line.split(" | ").next().unwrap_or_default().to_owned();
+        let new: Vec<String> = table.lines().map(what).collect();
+        for kept in old.trim().lines().filter(|line| !new.contains(&what(line))) {
+            let _ = writeln!(table, "{kept}");
+        }
+    }
     fs::create_dir_all(workspace::root().join("docs"))?;
     fs::write(&file, format!("{before}{BEGIN}\n{table}{END}{after}"))?;
     Ok(())

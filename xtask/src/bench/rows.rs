@@ -52,6 +52,25 @@ pub(super) fn text(dice: &mut Dice, bytes: u64) -> String {
     text
 }
 
+/// What the turns of a conversation are like.
+#[derive(Clone, Copy)]
+pub(super) enum Turns {
+    /// Tools one by one; `scale` is about a row's size.
+    OneByOne { scale: u64 },
+    /// Up to ten tools at once, whose results hang side by side; `row` is the average size of a row.
+    AtOnce { row: u64 },
+}
+
+impl Turns {
+    /// Small enough for a file of so many bytes.
+    pub(super) fn within(self, size: u64) -> Turns {
+        match self {
+            Turns::OneByOne { scale } => Turns::OneByOne { scale: scale.min(size / 16).max(8) },
+            at_once @ Turns::AtOnce { .. } => at_once,
+        }
+    }
+}
+
 /// One conversation, row by row.
 pub(super) struct Writer<'a> {
     dice: &'a mut Dice,
@@ -102,8 +121,12 @@ impl<'a> Writer<'a> {
         format!("{head}{words}\"}}}}\n")
     }
 
-    /// The next turn: a prompt, tools with their results, a reply, and the rows around them. `scale` is a row's size.
-    pub(super) fn turn(&mut self, scale: u64, out: &mut String) {
+    /// The next turn: a prompt, tools with their results, a reply, and the rows around them.
+    pub(super) fn turn(&mut self, turns: Turns, out: &mut String) {
+        let scale = match turns {
+            Turns::OneByOne { scale } => scale,
+            Turns::AtOnce { row } => row / 4,
+        };
         self.turn += 1;
         let (prompt, turn) = (self.dice.uuid(), self.turn);
         let words = text(self.dice, scale / 8);
@@ -112,8 +135,13 @@ impl<'a> Writer<'a> {
             out,
             "{head}\"promptId\":\"{prompt}\",\"message\":{{\"role\":\"user\",\"content\":\"prompt {turn}: {words}\"}}}}"
         );
-        for _ in 0..self.dice.below(4) {
-            self.tool(scale, &prompt, out);
+        match turns {
+            Turns::OneByOne { scale } => {
+                for _ in 0..self.dice.below(4) {
+                    self.tool(scale, &prompt, out);
+                }
+            }
+            Turns::AtOnce { row } => self.tools_at_once(row, &prompt, out),
         }
         let words = text(self.dice, scale / 4);
         self.assistant(&format!("{{\"type\":\"text\",\"text\":\"{words}\"}}"), out);
@@ -141,6 +169,34 @@ impl<'a> Writer<'a> {
             self.parent = chain;
         }
         let bytes = scale / 2 + self.dice.below(scale * 2);
+        self.result(&id, bytes, prompt, out);
+    }
+
+    /// The calls are rows of one reply, each behind the one before; each result hangs on its own call.
+    fn tools_at_once(&mut self, row: u64, prompt: &str, out: &mut String) {
+        /// About what the rows of a call and of a result have besides the output.
+        const AROUND: u64 = 750;
+        let message = self.dice.roll();
+        let mut calls = Vec::new();
+        for _ in 0..=self.dice.below(10) {
+            let id = format!("toolu_{:016x}{:08x}", self.dice.roll(), self.dice.roll() >> 32);
+            self.part(
+                message,
+                &format!("{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"Read\",\"input\":{{\"file_path\":\"/home/dev/project/src/lib.rs\"}}}}"),
+                out,
+            );
+            calls.push((id, self.parent.clone()));
+        }
+        // Every result stands twice in its row, and a call's row has none.
+        let output = row.saturating_sub(AROUND).max(16);
+        for (id, call) in calls {
+            self.parent = call;
+            let bytes = output / 2 + self.dice.below(output);
+            self.result(&id, bytes, prompt, out);
+        }
+    }
+
+    fn result(&mut self, id: &str, bytes: u64, prompt: &str, out: &mut String) {
         let output = text(self.dice, bytes);
         let head = self.head("user");
         let _ = writeln!(
@@ -151,7 +207,13 @@ impl<'a> Writer<'a> {
     }
 
     fn assistant(&mut self, block: &str, out: &mut String) {
-        let (message, request, tokens) = (self.dice.roll(), self.dice.roll(), self.dice.below(90_000));
+        let message = self.dice.roll();
+        self.part(message, block, out);
+    }
+
+    /// A part of a reply.
+    fn part(&mut self, message: u64, block: &str, out: &mut String) {
+        let (request, tokens) = (self.dice.roll(), self.dice.below(90_000));
         let head = self.head("assistant");
         let _ = writeln!(
             out,

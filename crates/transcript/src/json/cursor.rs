@@ -71,6 +71,15 @@ impl<'a> Cursor<'a> {
     /// Reads a string whose opening quote is next.
     #[inline]
     pub(crate) fn string(&mut self) -> Option<Str> {
+        let start = self.at + 1;
+        let escaped = self.pass_string()?;
+        let end = self.at - 1;
+        Some(Str { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()?, escaped })
+    }
+
+    /// Passes a string whose opening quote is next; whether it holds escapes.
+    #[inline(always)]
+    fn pass_string(&mut self) -> Option<bool> {
         self.take(b'"')?;
         let start = self.at;
         let mut escaped = false;
@@ -82,9 +91,8 @@ impl<'a> Cursor<'a> {
         if self.peek() != Some(b'"') {
             escaped = self.rest_of_string()?;
         }
-        let end = self.at;
         self.at += 1;
-        Some(Str { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()?, escaped })
+        Some(escaped)
     }
 
     /// Goes on to the closing quote; whether escapes were passed.
@@ -252,14 +260,14 @@ impl<'a> Cursor<'a> {
         loop {
             match self.peek()? {
                 b'"' => {
-                    self.string()?;
+                    self.pass_string()?;
                 }
                 b'{' => {
                     self.at += 1;
                     self.space();
                     if self.peek()? != b'}' {
                         nesting.push(true);
-                        self.key()?;
+                        self.pass_key()?;
                         continue;
                     }
                     self.at += 1;
@@ -284,7 +292,7 @@ impl<'a> Cursor<'a> {
                         self.at += 1;
                         self.space();
                         if in_object {
-                            self.key()?;
+                            self.pass_key()?;
                         }
                         break;
                     }
@@ -306,6 +314,16 @@ impl<'a> Cursor<'a> {
         self.take(b':')?;
         self.space();
         Some(key)
+    }
+
+    /// Passes a key and its colon.
+    #[inline(never)]
+    fn pass_key(&mut self) -> Option<()> {
+        self.pass_string()?;
+        self.space();
+        self.take(b':')?;
+        self.space();
+        Some(())
     }
 
     /// Walks the members of an object; `visit` reads each value.

@@ -1,6 +1,5 @@
 //! Tool calls and their results (C1–C3), server tools (C10), and who speaks first.
 
-use std::collections::HashMap;
 use std::io;
 
 use uuid::Uuid;
@@ -8,7 +7,7 @@ use uuid::Uuid;
 use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{MINT, NONE, RowNo, Tool, ToolRole};
+use crate::index::{ByHash, MINT, NONE, RowNo, Tool, ToolRole};
 use crate::json::{Node, Outline, encode};
 use crate::time;
 use crate::tree::RowSet;
@@ -37,8 +36,7 @@ impl Places {
 impl Mend<'_> {
     /// Finds blocks without their other half and marks the rows they are in.
     pub(super) fn pairs(&mut self, walk: &[RowNo], request: &RowSet) -> io::Result<()> {
-        let mut calls: HashMap<u64, RowNo> = HashMap::new();
-        let mut results: HashMap<u64, RowNo> = HashMap::new();
+        let (mut calls, mut results): (ByHash<RowNo>, ByHash<RowNo>) = Default::default();
         let index = self.tree.index;
         let sent = |mend: &Self, no: RowNo| request.contains(no) && mend.tree.is_main(no);
         for tool in index.tools.iter().filter(|tool| tool.role == ToolRole::Call) {
@@ -101,7 +99,7 @@ impl Mend<'_> {
     }
 
     /// C1: a call on the walk without a result, though the conversation went on.
-    fn unanswered(&mut self, walk: &[RowNo], results: &HashMap<u64, RowNo>) -> io::Result<()> {
+    fn unanswered(&mut self, walk: &[RowNo], results: &ByHash<RowNo>) -> io::Result<()> {
         let replies = Runs::new(walk, |no| {
             let row = self.tree.row(no);
             (row.kind().is_turn() && !row.is(Flags::HAS_RESULT)).then(|| u64::from(row.reply()))
@@ -184,7 +182,7 @@ impl Mend<'_> {
             let row = self.tree.row(no);
             row.kind().is_turn().then(|| u64::from(row.reply()))
         });
-        let mut calls: HashMap<u64, Tool> = HashMap::new();
+        let mut calls: ByHash<Tool> = ByHash::default();
         for result in &index.tools {
             if result.role == ToolRole::ServerCall {
                 calls.insert(result.id, *result);
