@@ -87,7 +87,7 @@ fn a_forged_manifest_writes_nothing_outside_of_its_conversation() {
         assert_refused(&state, &["vault", "verify"], "its manifest names");
         assert_refused(&state, &["vault", "list"], "its manifest names");
         assert_refused(&state, &["vault", "restore", OTHER], "its manifest names");
-        assert_refused(&state, &["vault", "restore", OTHER, "--whole"], "its manifest names");
+        assert_refused(&state, &["vault", "restore", OTHER, "--provable"], "its manifest names");
         assert_refused(
             &state,
             &["vault", "restore", OTHER, "--to", "/mnt/elsewhere/copy"],

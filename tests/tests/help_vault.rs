@@ -60,7 +60,7 @@ fn help_of_restore() {
       <TARGET>  A session's id or its beginning, a pane, a name or a directory
 
     Options:
-          --generation <N>  Which version of it: the best where none is given
+          --version <N>  Which version of it: the best where none is given
           --whole           The newest provable version of a damaged copy
           --to <PATH>       Write it to a new file instead
           --dry-run         Say what would be done, and do nothing
@@ -69,8 +69,8 @@ fn help_of_restore() {
 
     Examples:
       rekindle vault restore 1a2b3c4d
-      rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl
-      rekindle vault restore 1a2b3c4d --whole
+      rekindle vault restore 1a2b3c4d --version 2 --to /tmp/old.jsonl
+      rekindle vault restore 1a2b3c4d --provable
     "#);
 }
 

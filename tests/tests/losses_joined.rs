@@ -91,7 +91,7 @@ fn a_file_that_goes_on_is_joined_with_and_without_a_sync_in_between_and_taken_ba
         }
         world.says_lost("3 prompts", "`rekindle repair 88888888` puts it back");
         let dry = world.home.repair(&[SESSION, "--dry-run"]).unwrap();
-        assert_eq!(dry["reason"], "generation 1 of the vault would be put back, with the newer rows behind");
+        assert_eq!(dry["reason"], "version 1 of the vault would be put back, with the newer rows behind");
         assert_eq!(fs::read(&world.path).unwrap(), newer);
         let told = world.repairs();
         assert_eq!(told["newChainDepth"], 10, "{told}");
@@ -146,6 +146,40 @@ fn a_repair_of_all_joins_too() {
     world.is_whole(4);
 }
 
+/// A turn that no sync saw is in neither part: the parts are joined, and what is missing is said before, with it, and after.
+#[test]
+fn a_turn_that_is_in_neither_part_is_said_to_be_missing() {
+    let world = world();
+    let newer = turns(&world.home, 4..6);
+    world.goes_on_in(&newer);
+    world.says_lost("at least one row between the vault's rows and the newer ones is in neither", "repair");
+    let dry = world.home.rekindle(&["repair", SESSION, "--dry-run"]).unwrap();
+    assert!(dry.code() == Some(4) && dry.stdout.contains("is in neither"), "{}", dry.stdout);
+    let repaired = world.home.rekindle(&["repair", SESSION]).unwrap();
+    assert_eq!(repaired.code(), Some(4), "{}", repaired.words());
+    assert!(repaired.stdout.contains("is in neither"), "{}", repaired.stdout);
+    // The join removes the only trace of it from the file.
+    let scan = world.home.scan(SESSION).unwrap();
+    assert_eq!(scan["status"], "healthy", "{scan}");
+    assert!(scan["missing"].as_str().unwrap().contains("is in neither"), "{scan}");
+    for words in [&["scan", SESSION][..], &["scan"]] {
+        let said = world.home.rekindle(words).unwrap();
+        assert!(said.stdout.contains("is in neither"), "{words:?}: {}", said.stdout);
+    }
+    let history = world.home.rekindle_json(&["history"]).unwrap();
+    assert!(history["operations"][0]["effects"][0]["missing"].is_string(), "{history}");
+    // Taken back, the file tells it again by itself.
+    assert!(world.home.rekindle(&["undo", SESSION]).unwrap().success());
+    assert_eq!(fs::read(&world.path).unwrap(), newer);
+    assert_eq!(world.home.scan(SESSION).unwrap()["missing"], Value::Null);
+    // Without a file, the vault's parts are joined just so.
+    world.sync();
+    fs::remove_file(&world.path).unwrap();
+    let restored = world.home.rekindle(&["vault", "restore", SESSION]).unwrap();
+    assert_eq!(restored.code(), Some(4), "{}", restored.words());
+    assert!(restored.stderr.contains("is in neither"), "{}", restored.stderr);
+}
+
 /// A version that cannot be put in order: offered everywhere, merged nowhere, and both are kept.
 fn is_a_choice(newer: &dyn Fn(&Home) -> Vec<u8>, why: &str) {
     let world = world();
@@ -153,16 +187,16 @@ fn is_a_choice(newer: &dyn Fn(&Home) -> Vec<u8>, why: &str) {
     let newer = newer(&world.home);
     world.goes_on_in(&newer);
     world.sync();
-    world.says_lost("the other version", "`rekindle vault restore 88888888 --generation 1`");
+    world.says_lost("the other version", "`rekindle vault restore 88888888 --version 1`");
     let scan = world.home.scan(SESSION).unwrap();
     let offer = scan["findings"].to_string();
     for part in [why, &format!("`claude --resume {SESSION}`"), "`rekindle repair 88888888` keeps both"] {
         assert!(offer.contains(part), "{part}: {offer}");
     }
     let listed = world.home.rekindle(&["vault", "list"]).unwrap();
-    assert!(listed.stdout.contains("rekindle vault restore 88888888 --generation 1"), "{}", listed.words());
+    assert!(listed.stdout.contains("rekindle vault restore 88888888 --version 1"), "{}", listed.words());
     let shown = world.home.rekindle(&["show", SESSION]).unwrap();
-    assert!(shown.stderr.contains("rekindle vault restore 88888888 --generation 1"), "{}", shown.words());
+    assert!(shown.stderr.contains("rekindle vault restore 88888888 --version 1"), "{}", shown.words());
     let told = world.home.repair(&[SESSION]).unwrap();
     let new = told["resumeId"].as_str().unwrap();
     assert_ne!(new, SESSION, "{told}");
@@ -219,9 +253,9 @@ fn a_choice_whose_file_went_too_is_refused_until_it_is_made() {
     world.sync();
     let refused = world.home.rekindle(&["vault", "restore", SESSION]).unwrap();
     assert_eq!(refused.code(), Some(3), "{}", refused.words());
-    assert!(refused.stderr.contains("--generation 1"), "{}", refused.words());
+    assert!(refused.stderr.contains("--version 1"), "{}", refused.words());
     assert!(!world.path.exists());
-    let chosen = world.home.rekindle_json(&["vault", "restore", SESSION, "--generation", "1"]).unwrap();
+    let chosen = world.home.rekindle_json(&["vault", "restore", SESSION, "--version", "1"]).unwrap();
     assert_eq!(chosen["resume_id"], SESSION, "{chosen}");
     assert_eq!(fs::read(&world.path).unwrap(), talk::talk(SESSION, &world.home.project(), 3).bytes());
 }
@@ -238,6 +272,6 @@ fn nothing_is_resumed_while_a_choice_is_open() {
     let found = &listed["agents"][0];
     assert_eq!((&found["sessionId"], &found["act"]), (&json!(SESSION), &json!("refuse")), "{listed}");
     let words = world.home.rekindle(&["recover"]).unwrap().stdout;
-    assert!(words.contains("rekindle vault restore 88888888 --generation 1"), "{words}");
+    assert!(words.contains("rekindle vault restore 88888888 --version 1"), "{words}");
     assert_eq!(fs::read(&world.path).unwrap(), stranger);
 }

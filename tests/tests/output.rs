@@ -135,7 +135,7 @@ fn repair_and_undo() {
       row 5 parentUuid (B1 dangling parent: the row before it is not in the file)
         - "deadbeef-0000-4000-8000-000000000000"
         + "669e7758-6527-5208-90b4-93d7427c9a18"
-    eeeeeeee  would be repaired: generation 1 of the vault would be put back
+    eeeeeeee  would be repaired: version 1 of the vault would be put back
     "#);
     insta::assert_snapshot!(said(&home, &["repair", BROKEN]), @r#"
     dddddddd  repaired: 1 change (B1)

@@ -95,9 +95,18 @@ fn an_agent_in_a_container_is_in_its_session_for_everyone_outside() {
     let run = &record(&home)["runs"][0];
     // The agent is the first process of its container, and is heard.
     assert_eq!((run["pid"].as_u64(), record(&home)["status"].as_str()), (Some(1), Some("active")));
-    refused(&outside(&home, &["recover", ID, "--dry-run"]), "--owner-gone");
-    refused(&outside(&home, &["repair", ID]), "it cannot be told whether an agent owns it");
-    refused(&inside(&home, &["recover", ID, "--dry-run"]), "--owner-gone");
+    if sees_all() {
+        // Seen from outside by its id there: no word of the user overrules that.
+        refused(&outside(&home, &["recover", ID, "--dry-run"]), "is in it");
+        refused(&outside(&home, &["recover", ID, "--owner-gone", "--dry-run"]), "is in it");
+        let done = outside(&home, &["recover", ID, "--owner-gone"]);
+        assert_eq!((done.code(), overruled(&home)), (Some(3), 0), "{}", done.words());
+        assert_eq!(outside(&home, &["repair", ID]).code(), Some(3));
+    } else {
+        refused(&outside(&home, &["recover", ID, "--dry-run"]), "--owner-gone");
+        refused(&outside(&home, &["repair", ID]), "it cannot be told whether an agent owns it");
+    }
+    refused(&inside(&home, &["recover", ID, "--dry-run"]), &format!("rekindle recover {ID} --owner-gone"));
     assert_eq!(record(&home)["status"], "active");
 
     // The container is restarted: its agent died with it. Another container cannot see that.
@@ -129,19 +138,60 @@ fn an_agent_outside_is_in_its_session_for_every_container_until_its_user_says_th
     // What is seen is not overruled.
     refused(&outside(&home, &["recover", ID, "--owner-gone"]), "");
     assert_eq!(record(&home)["status"], "active");
+    // What is refused changes nothing: outside of tmux there is no place for it, whatever its user says.
+    let before = record(&home);
+    let nowhere = inside(&home, &["recover", ID, "--owner-gone"]);
+    assert_eq!(nowhere.code(), Some(3), "{}", nowhere.words());
+    refused(&nowhere, "it was in no tmux pane");
+    assert_eq!(record(&home)["runs"], before["runs"]);
+    assert_eq!(record(&home)["status"], "active");
+    assert_eq!(overruled(&home), 0);
+    refused(&in_tmux(&home, &["recover", ID]), "--owner-gone");
     drop(agent);
 
     refused(&inside(&home, &["recover", ID, "--dry-run"]), "--owner-gone");
     let none = inside(&home, &["recover", "--owner-gone"]);
     assert_eq!(none.code(), Some(2), "{}", none.words());
-    inside(&home, &["recover", ID, "--owner-gone"]);
-    assert_eq!(
-        (record(&home)["status"].as_str(), record(&home)["reason"].as_str()),
-        (Some("crashed"), Some("owner_gone"))
+    let planned = inside(&home, &["recover", ID, "--owner-gone", "--dry-run"]);
+    assert!(planned.success() && !planned.stdout.contains("--owner-gone"), "{}", planned.words());
+    assert_eq!((record(&home)["status"].as_str(), overruled(&home)), (Some("active"), 0));
+    // With a place for it, the word counts and is written down.
+    let started = in_tmux(&home, &["recover", ID, "--owner-gone"]);
+    let said = [started.stdout.as_str(), &started.stderr].concat();
+    assert!(fs::read_to_string(home.root().join("started")).unwrap_or_default().contains(ID), "{said}");
+    assert_eq!((overruled(&home), started.code()), (1, Some(0)), "{said}");
+}
+
+/// How often the journal says that the user overruled what cannot be told.
+fn overruled(home: &Home) -> usize {
+    let journal = fs::read_to_string(home.state().join("journal.jsonl")).unwrap_or_default();
+    journal.lines().filter(|line| line.contains("owner_overruled") && line.contains(ID)).count()
+}
+
+/// Runs the program in a namespace of its own, as from a pane of a tmux server outside of it. An agent that is started there
+/// writes its arguments down, calls its hook and lives on.
+fn in_tmux(home: &Home, words: &[&str]) -> Finished {
+    let hook = format!(
+        "'{}' hook SessionStart < '{}'",
+        lab::program().display(),
+        home.root().join("event").display()
     );
-    let journal = fs::read_to_string(home.state().join("journal.jsonl")).unwrap();
-    let lines = journal.lines().filter(|line| line.contains("owner_overruled") && line.contains(ID));
-    assert_eq!(lines.count(), 1, "{journal}");
-    let done = inside(&home, &["recover", ID, "--dry-run"]);
-    assert!(done.success() && !done.stdout.contains("--owner-gone"), "{}", done.words());
+    let started = home.root().join("started");
+    let line = format!(
+        "case \"$1\" in --version) echo '2.1.31 (Claude Code)'; exit;; esac\necho \"$*\" >> '{}'\n{hook}\nwhile :; do sleep 0.2; done",
+        started.display()
+    );
+    home.script("claude", &line).unwrap();
+    home.trust(&home.project()).unwrap();
+    let tmux =
+        |words: &[&str]| process::run(home.adopt(home.tmux().command()).args(words), DEADLINE).unwrap();
+    if !tmux(&["has-session", "-t", "=work"]).success() {
+        let made = tmux(&["new-session", "-d", "-s", "work", "exec bash --norc --noprofile"]);
+        assert!(made.success(), "{}", made.words());
+    }
+    let pane = tmux(&["display-message", "-p", "-t", "work:", "#{pane_id} #{pid}"]);
+    let (pane, pid) = pane.stdout.trim().split_once(' ').unwrap();
+    let mut command = contained(home);
+    command.env("TMUX", format!("{},{pid},0", home.tmux().socket().display())).env("TMUX_PANE", pane);
+    process::run(command.arg(lab::program()).args(words), DEADLINE).unwrap()
 }

@@ -103,7 +103,11 @@ fn is_in_doubt(damage: impl Fn(&mut Vec<u8>, usize)) {
     for words in [&["vault", "restore", SESSION][..], &["repair", SESSION]] {
         let refused = home.rekindle(words).unwrap();
         assert_eq!(refused.code(), Some(3), "{}", refused.stderr);
-        assert!(refused.stderr.contains("line") && refused.stderr.contains("--whole"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("line") && refused.stderr.contains("--provable"),
+            "{}",
+            refused.stderr
+        );
         assert!(!path.exists());
     }
     // Cut short, it is not filled up with a copy that may be short itself.
@@ -111,7 +115,7 @@ fn is_in_doubt(damage: impl Fn(&mut Vec<u8>, usize)) {
     assert_eq!(home.rekindle(&["repair", SESSION]).unwrap().code(), Some(3));
     assert_eq!(fs::read(&path).unwrap(), half[..half.len() / 2]);
     fs::remove_file(&path).unwrap();
-    let asked = home.rekindle(&["vault", "restore", SESSION, "--whole", "--json"]).unwrap();
+    let asked = home.rekindle(&["vault", "restore", SESSION, "--provable", "--json"]).unwrap();
     assert_eq!(asked.code(), Some(4), "{}", asked.stderr);
     let told: Value = serde_json::from_str(&asked.stdout).unwrap();
     assert!(told["sessions"][0]["doubt"].is_string(), "{told}");
@@ -208,4 +212,51 @@ fn a_last_row_taken_back_and_written_anew_is_no_loss() {
         }
         base.bytes()
     });
+}
+
+/// Less than everything was put back because it was asked for: that it is there now proves nothing about the rest.
+#[test]
+fn a_copy_in_doubt_stays_in_doubt_after_it_was_put_back() {
+    let home = Home::new().unwrap();
+    let path = home.transcript(SESSION);
+    for turns in [5, 10, 15] {
+        let grown = talk::talk(SESSION, &home.project(), turns).bytes();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, grown).unwrap();
+        sync(&home);
+    }
+    let whole = fs::read(&path).unwrap();
+    let mut configs = fs::read_dir(home.state().join("vault/conversations")).unwrap();
+    let manifest = configs.next().unwrap().unwrap().path().join(SESSION).join("manifest.jsonl");
+    let mut lines = fs::read(&manifest).unwrap();
+    let last = lines[..lines.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    lines[last + 130] ^= 1;
+    fs::write(&manifest, lines).unwrap();
+    fs::remove_file(&path).unwrap();
+    let restore = |words: &[&str]| home.rekindle(&[&["vault", "restore", SESSION], words].concat()).unwrap();
+    assert_eq!(restore(&[]).code(), Some(3));
+    let asked = restore(&["--provable"]);
+    assert_eq!(asked.code(), Some(4), "{}", asked.words());
+    let part = fs::read(&path).unwrap();
+    assert!(whole.starts_with(&part) && part.len() < whole.len());
+    // Not after a sync, nor deleted again, nor when the agent has gone on from the part.
+    for round in 0..3 {
+        sync(&home);
+        if round == 2 {
+            let more = "{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"y\"}\n";
+            fs::write(&path, [part.as_slice(), more.as_bytes()].concat()).unwrap();
+            sync(&home);
+        }
+        fs::remove_file(&path).unwrap();
+        let again = restore(&[]);
+        assert_eq!(again.code(), Some(3), "round {round}: {}", again.words());
+        assert!(!path.exists(), "round {round}");
+        let status = home.rekindle(&["vault", "status"]).unwrap();
+        assert!(status.stdout.contains("damaged copy"), "{}", status.stdout);
+        assert_eq!(restore(&["--provable"]).code(), Some(4), "round {round}");
+    }
+    // What was lost and is there again from elsewhere is seen by its user; rekindle cannot prove that it is all.
+    fs::write(&path, &whole).unwrap();
+    sync(&home);
+    assert_eq!(fs::read(&path).unwrap(), whole);
 }

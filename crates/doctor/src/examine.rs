@@ -46,6 +46,8 @@ pub struct SessionScan {
     pub forks: Forks,
     /// What of it only the vault still has.
     pub lost: Option<Lost>,
+    /// What is in no copy at all, by the repair that joined the rest.
+    pub missing: Option<String>,
 }
 
 /// A scan of everything.
@@ -149,6 +151,7 @@ impl Clinic {
         let there = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
         let losses = self.vault.losses_beside(there)?;
         let mut places = Places::default();
+        let missing = self.missing_rows();
         let mut sessions: Vec<SessionScan> = sources
             .iter()
             .filter_map(|source| {
@@ -156,7 +159,9 @@ impl Clinic {
                 let live = live.contains(session.as_str());
                 let mut scan = cache.entry(&source.path)?.value.scan(source.stamp.size);
                 places.add(&source.path, &mut scan);
-                Some(assemble(session, source.path.clone(), live, scan))
+                let mut scan = assemble(session, source.path.clone(), live, scan);
+                scan.note_missing(&missing);
+                Some(scan)
             })
             .collect();
         self.add_losses(&mut sessions, None, &losses)?;
@@ -183,7 +188,9 @@ impl Clinic {
                 return Ok(sessions.swap_remove(0));
             }
         };
-        self.scan_file(file, &self.survey()?, &mut Buffer::default())
+        let mut scan = self.scan_file(file, &self.survey()?, &mut Buffer::default())?;
+        scan.note_missing(&self.missing_rows());
+        Ok(scan)
     }
 
     /// Looks at what runs and at what the vault saw happen.
@@ -312,6 +319,15 @@ impl Clinic {
 }
 
 impl SessionScan {
+    /// Notes what a repair could not find anywhere.
+    fn note_missing(&mut self, missing: &HashMap<PathBuf, String>) {
+        if missing.is_empty() {
+            return;
+        }
+        let real = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        self.missing = missing.get(&real).or_else(|| missing.get(&self.path)).cloned();
+    }
+
     /// Notes what only the vault still has.
     fn note_loss(&mut self, class: Class, lost: Lost, owners: &Owners) {
         // What took the transcript may have taken the agent's registry as well: then only its process tells.
@@ -436,6 +452,7 @@ fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> Sessio
         loss,
         forks,
         lost: None,
+        missing: None,
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Lost {
         generations: Vec<u32>,
         /// Prompts that a resume reaches again.
         prompts: u64,
+        /// Whether rows between two of them are in neither.
+        gap: bool,
     },
     /// These generations hold what the file lacks, and the order is not proven.
     Choice {
@@ -41,9 +43,26 @@ pub enum Lost {
     },
 }
 
+/// What is said where parts of a conversation are joined over rows that are nowhere.
+pub(crate) const ROWS_MISSING: &str =
+    "at least one row between the vault's rows and the newer ones is in neither, and stays missing";
+
 impl Lost {
+    /// What is in no copy at all, where that is known.
+    pub fn missing(&self) -> Option<&'static str> {
+        matches!(self, Lost::Parts { gap: true, .. }).then_some(ROWS_MISSING)
+    }
+
     /// What a resume of the file alone would lose.
     pub fn loses(&self) -> String {
+        let lost = self.only_in_vault();
+        match self.missing() {
+            Some(missing) => format!("{lost}; {missing}"),
+            None => lost,
+        }
+    }
+
+    fn only_in_vault(&self) -> String {
         match self {
             Lost::Copy { .. } => "what only the vault still has".to_owned(),
             Lost::Parts { prompts: 0, .. } => "rows that only the vault still has".to_owned(),
@@ -64,7 +83,7 @@ impl Lost {
                 let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
                 format!(
                     "yours to choose, because {}: `claude --resume {session}` goes on with the file, `rekindle vault \
-                     restore {id} --generation {newest}` brings the other version back under a new id, `rekindle repair \
+                     restore {id} --version {newest}` brings the other version back under a new id, `rekindle repair \
                      {id}` keeps both",
                     doubt.words(),
                 )
@@ -106,7 +125,7 @@ pub(crate) enum Remade {
     /// A generation as it is.
     Copy(GenerationInfo),
     /// Several parts, joined.
-    Joined { bytes: Vec<u8>, generations: Vec<u32>, prompts: u64 },
+    Joined { bytes: Vec<u8>, generations: Vec<u32>, prompts: u64, gap: bool },
 }
 
 #[derive(Clone)]
@@ -133,8 +152,8 @@ impl Fullest {
     pub(crate) fn lost(&self) -> Option<Lost> {
         match &self.remade {
             Some(Remade::Copy(generation)) => Some(Lost::Copy { generation: generation.number }),
-            Some(Remade::Joined { generations, prompts, .. }) => {
-                Some(Lost::Parts { generations: generations.clone(), prompts: *prompts })
+            Some(Remade::Joined { generations, prompts, gap, .. }) => {
+                Some(Lost::Parts { generations: generations.clone(), prompts: *prompts, gap: *gap })
             }
             None => self
                 .beside
@@ -153,6 +172,8 @@ struct Sum {
     /// Whether it is exactly one of them.
     pure: bool,
     prompts: u64,
+    /// Whether rows between two of its parts are in neither.
+    gap: bool,
     beside: Vec<Beside>,
 }
 
@@ -264,7 +285,13 @@ impl Clinic {
         } else if let (true, [only]) = (sum.pure, sum.parts.as_slice()) {
             mirrored.generation(*only).cloned().map(Remade::Copy)
         } else {
-            Some(Remade::Joined { bytes: sum.bytes, generations: sum.parts, prompts: sum.prompts })
+            let Sum { bytes, parts: generations, prompts, gap, .. } = sum;
+            return Ok(Fullest {
+                remade: Some(Remade::Joined { bytes, generations, prompts, gap }),
+                beside: sum.beside,
+                read,
+                unread,
+            });
         };
         Ok(Fullest { remade, beside: sum.beside, read, unread })
     }
@@ -289,6 +316,7 @@ fn add_up(
             parts: version.number.into_iter().collect(),
             pure: true,
             prompts: 0,
+            gap: false,
             beside,
         };
         let next = match sums.last() {
@@ -310,6 +338,7 @@ fn add_up(
                     parts: before.parts.iter().copied().chain(version.number).collect(),
                     pure: false,
                     prompts: joined.regained,
+                    gap: before.gap || joined.gap,
                     beside: before.beside.clone(),
                 },
                 // A file that holds its largest version again was put back by hand.

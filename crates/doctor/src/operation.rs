@@ -1,5 +1,6 @@
 //! The operation that a command has open: every change of a transcript is added to it before the change happens.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -152,6 +153,27 @@ impl Clinic {
         let mut effect = Effect::new(EffectKind::Copy).of(session);
         effect.path = Some(path.to_path_buf());
         self.note_effect(effect)
+    }
+
+    /// Keeps with the last change of a conversation what could not be put back, and in the journal: once the parts are joined,
+    /// nothing in the transcript shows it any more.
+    pub(crate) fn note_missing(&self, session: &SessionId, missing: &str) -> Result<(), Error> {
+        self.tell("rows_missing", |entry| entry.with("sessionId", session.as_str()).with("what", missing))?;
+        let Some(open) = self.operation() else { return Ok(()) };
+        Ok(operations::change(&self.state, &open, |mut operation| {
+            let of_session = |effect: &&mut Effect| effect.session_id.as_ref() == Some(session);
+            if let Some(effect) = operation.effects.iter_mut().rev().find(of_session) {
+                effect.missing = Some(missing.to_owned());
+            }
+            Some(operation)
+        })?)
+    }
+
+    /// What is missing from transcripts, by the changes of them that are in force.
+    pub(crate) fn missing_rows(&self) -> HashMap<PathBuf, String> {
+        let effects = operations::list(&self.state).into_iter().flat_map(|operation| operation.effects);
+        let in_force = effects.filter(|effect| matches!(effect.state, EffectState::Done | EffectState::Kept));
+        in_force.filter_map(|effect| Some((effect.path?, effect.missing?))).collect()
     }
 
     fn close(&self) -> Result<(), Error> {

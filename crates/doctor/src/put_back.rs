@@ -16,7 +16,7 @@ use vault::{
 use crate::account::one_account;
 use crate::backup::Backup;
 use crate::examine::{is_main, scan_file};
-use crate::fullest::{Fullest, Lost, Remade};
+use crate::fullest::{Fullest, Lost, ROWS_MISSING, Remade};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::swap::{self, Placement};
 use crate::{Clinic, Error, Refusal};
@@ -65,6 +65,7 @@ impl Clinic {
         }
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
         outcome.reason = Some(reason(&lost, dry_run));
+        outcome.missing = lost.missing();
         if dry_run {
             return Ok(Some(outcome));
         }
@@ -144,13 +145,17 @@ impl Clinic {
         }
         let back = match fullest.remade {
             Some(Remade::Copy(generation)) => self.put_back(conversation, mirrored, &generation, path)?,
-            Some(Remade::Joined { bytes, generations, .. }) => {
+            Some(Remade::Joined { bytes, generations, gap, .. }) => {
                 let newest = generations.last().copied().unwrap_or_default();
                 let mtime =
                     mirrored.generation(newest).map(|generation| self.spared(conversation, generation, path));
                 let content = Content { generation: newest, mtime, read: Some(fullest.read) };
                 let fill = |out: &mut dyn std::io::Write| out.write_all(&bytes);
-                self.replace(conversation, &session, path, content, &fill)?
+                let back = self.replace(conversation, &session, path, content, &fill)?;
+                if gap && back.is_ok() {
+                    self.note_missing(&session, ROWS_MISSING)?;
+                }
+                back.map(|back| PutBack { doubt: gap.then(|| ROWS_MISSING.to_owned()), ..back })
             }
             None => {
                 // The copy has what was lost: asked again, nothing is lost any more.
@@ -460,13 +465,14 @@ fn doubtful(error: vault::Error) -> Result<Refusal, Error> {
 fn reason(lost: &Lost, dry_run: bool) -> String {
     let done = if dry_run { "would be" } else { "was" };
     match lost {
-        Lost::Copy { generation } => format!("generation {generation} of the vault {done} put back"),
+        Lost::Copy { generation } => format!("version {generation} of the vault {done} put back"),
         Lost::Parts { generations, .. } => {
             let numbers: Vec<String> = generations.iter().map(ToString::to_string).collect();
             let (word, done) = match (numbers.len(), dry_run) {
-                (_, true) => ("generation", "would be"),
-                (1, false) => ("generation", "was"),
-                (_, false) => ("generations", "were"),
+                (1, true) => ("version", "would be"),
+                (1, false) => ("version", "was"),
+                (_, true) => ("versions", "would be"),
+                (_, false) => ("versions", "were"),
             };
             let numbers = numbers.join(" and ");
             format!("{word} {numbers} of the vault {done} put back, with the newer rows behind")
@@ -474,7 +480,7 @@ fn reason(lost: &Lost, dry_run: bool) -> String {
         Lost::Choice { generations, doubt } => {
             let newest = generations.last().copied().unwrap_or_default();
             format!(
-                "the file stays; generation {newest} of the vault {done} put back under a new id, because {}",
+                "the file stays; version {newest} of the vault {done} put back under a new id, because {}",
                 doubt.words()
             )
         }

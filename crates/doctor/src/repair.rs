@@ -53,6 +53,8 @@ pub struct RepairOutcome {
     pub status: RepairStatus,
     /// Why, where it did not go through.
     pub reason: Option<String>,
+    /// What is in no copy at all, where that is known: the rest is whole without it.
+    pub missing: Option<&'static str>,
     /// Where the bytes are as they were.
     pub backup: Option<PathBuf>,
     /// Dangling parents that have a row now.
@@ -74,6 +76,7 @@ impl RepairOutcome {
             path: file.path.clone(),
             status,
             reason: None,
+            missing: None,
             backup: None,
             orphans_fixed: 0,
             new_chain_depth: 0,

@@ -90,7 +90,7 @@ impl OwnerFact {
     }
 
     /// Why nobody may be started, where that is so.
-    pub(crate) fn objection(&self) -> Option<String> {
+    pub(crate) fn objection(&self, session: &SessionId) -> Option<String> {
         match self {
             OwnerFact::Nobody | OwnerFact::Here => None,
             OwnerFact::Elsewhere { whom, way } => {
@@ -99,7 +99,7 @@ impl OwnerFact {
             }
             OwnerFact::Unknown { why } => Some(format!(
                 "it cannot be told whether an agent is in it: {why}. If that agent is gone, \
-                 `rekindle recover ID --owner-gone` brings it back"
+                 `rekindle recover {session} --owner-gone` brings it back"
             )),
         }
     }
@@ -278,7 +278,7 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
         );
         return Some(decision(Act::Refuse, why));
     }
-    if let Some(why) = remembered.owner.objection() {
+    if let Some(why) = remembered.owner.objection(&remembered.session) {
         return Some(decision(Act::Refuse, why));
     }
     if remembered.status == Status::EndedCleanly && !remembered.persistent {

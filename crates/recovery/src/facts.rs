@@ -31,6 +31,8 @@ pub struct Ground<'a> {
     pub(crate) settled: &'a Settled,
     /// Who is in which conversation.
     owners: Owners,
+    /// The session whose agent is gone by its user's word, where rekindle cannot tell.
+    said_gone: Option<SessionId>,
     /// What is believed of living agents; only asked for where one is in the way.
     view: OnceCell<View>,
     /// The socket of the tmux server that its user is in.
@@ -76,7 +78,25 @@ impl<'a> Ground<'a> {
         let survey = clinic.survey_beside(&owners).ok();
         let machine = settled.world.machine();
         let spent = spent(clinic, settled, quota_spent_at, now);
-        Ground { clinic, settled, owners, view: OnceCell::new(), around, survey, now, home, machine, spent }
+        Ground {
+            clinic,
+            settled,
+            owners,
+            said_gone: None,
+            view: OnceCell::new(),
+            around,
+            survey,
+            now,
+            home,
+            machine,
+            spent,
+        }
+    }
+
+    /// The same, with its user's word that the agent of this session is gone. An agent that is seen stays its owner.
+    #[must_use]
+    pub fn believing_gone(self, session: Option<&SessionId>) -> Ground<'a> {
+        Ground { said_gone: session.cloned(), ..self }
     }
 
     /// What is known of the conversation of a saved pane, and how it would be started.
@@ -155,7 +175,10 @@ impl<'a> Ground<'a> {
     }
 
     fn owner(&self, session: &SessionId, path: Option<&Path>) -> Owner {
-        self.owners.of(session, path.unwrap_or(Path::new("/nonexistent")))
+        match self.owners.of(session, path.unwrap_or(Path::new("/nonexistent"))) {
+            Owner::Unknown { .. } if self.said_gone.as_ref() == Some(session) => Owner::Nobody,
+            owner => owner,
+        }
     }
 
     fn owner_fact(&self, session: &SessionId, path: Option<&Path>) -> OwnerFact {

@@ -105,6 +105,8 @@ pub(crate) struct Done {
     pub(crate) total: usize,
     /// When everything was made and started.
     pub(crate) started: Option<Instant>,
+    /// What is in no copy of the conversations that were put together for this, one sentence each.
+    pub(crate) missing: Vec<String>,
 }
 
 /// Does what a plan says, and writes down what was decided before and what came of it after. `by` says what asked for it.
@@ -177,9 +179,22 @@ pub(crate) fn act(
     let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
     let total = plan.panes().filter(starts).count();
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
-    let done = Done { restore_id, panes, restored, total, started };
+    let missing = missing_rows(context);
+    let done = Done { restore_id, panes, restored, total, started, missing };
     publish(context, &done, begun)?;
     Ok(done)
+}
+
+/// What the repairs of the operation that is open could find nowhere.
+fn missing_rows(context: &Context) -> Vec<String> {
+    let Some(open) = context.clinic.operation() else { return Vec::new() };
+    let all = state::operations::list(&context.clinic.state);
+    let effects = all.into_iter().filter(|one| one.id == open).flat_map(|one| one.effects);
+    let words = |effect: Effect| {
+        let session = effect.session_id.map(|session| session.short().to_owned()).unwrap_or_default();
+        Some(format!("{session}: {}", effect.missing?))
+    };
+    effects.filter_map(words).collect()
 }
 
 /// The operation that a restore belongs to: what comes of a pane that waited belongs to it, too.
@@ -267,5 +282,6 @@ fn told(pane: &Restored, restore_id: &str, now: Timestamp) -> Entry {
 
 /// The outcomes as JSON, for `restore` and `recover`.
 pub(crate) fn as_json(done: &Done) -> Value {
-    json!({"restoreId": done.restore_id, "panes": done.panes, "restored": done.restored, "total": done.total})
+    json!({"restoreId": done.restore_id, "panes": done.panes, "restored": done.restored, "total": done.total,
+        "missing": done.missing})
 }

@@ -160,6 +160,9 @@ pub struct Effect {
     /// Conversations whose agents an undo of the restore has begun to close.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closing: Vec<SessionId>,
+    /// What is in no copy at all, where parts of a conversation were joined without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
     /// How many things it concerned, where it is about several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -180,6 +183,7 @@ impl Effect {
             restore_id: None,
             save: None,
             closing: Vec::new(),
+            missing: None,
             count: None,
             redoes: None,
         }

@@ -38,6 +38,8 @@ pub struct Joined {
     pub regained: u64,
     /// What proves the order.
     pub proof: Proof,
+    /// Whether rows between the two are in neither: the newer file names one as the parent of its first row.
+    pub gap: bool,
 }
 
 /// What proves that a file goes on where an older copy ends.
@@ -148,6 +150,8 @@ struct Attached {
     to: Option<RowNo>,
     /// The newer row whose parent must be that one, where it names another.
     relink: Option<RowNo>,
+    /// Whether the newer conversation names a row before its own that is in neither.
+    gap: bool,
 }
 
 impl<'a> Transcript<&'a [u8]> {
@@ -225,7 +229,7 @@ impl<'a> Pair<'a> {
         }
         // What the live path follows in the older copy; a compaction's boundary follows nothing.
         let to = root.and_then(|root| linked.get(&root).copied());
-        Ok(Some(Attached { proof: Proof::Links, to, relink: None }))
+        Ok(Some(Attached { proof: Proof::Links, to, relink: None, gap: false }))
     }
 
     /// The row that a compaction's boundary says it followed. No agent reads it, but an agent in memory wrote it.
@@ -263,7 +267,9 @@ impl<'a> Pair<'a> {
         let tree = Tree::new(&self.old.index);
         let to = tree.live_end(|no| tree.row(no).time);
         if row.is(Flags::COMPACT_BOUNDARY) {
-            return Ok(Attached { proof: Proof::Times, to: None, relink: None });
+            // `links` has found no row that it could have followed.
+            let gap = self.logical_parent(first).is_some_and(|id| !self.new_ids.contains(&id));
+            return Ok(Attached { proof: Proof::Times, to: None, relink: None, gap });
         }
         if !dangles && !in_memory(last..begin) {
             return Err(Doubt::FreshStart);
@@ -273,7 +279,7 @@ impl<'a> Pair<'a> {
         let root = new.live_end(|no| new.row(no).time).and_then(|end| new.walk(end).last().copied());
         let lives = root.is_some_and(|root| !new.row(root).is(Flags::COMPACT_BOUNDARY));
         let relink = to.map(|_| first);
-        Ok(Attached { proof: Proof::Times, to: to.filter(|_| lives), relink })
+        Ok(Attached { proof: Proof::Times, to: to.filter(|_| lives), relink, gap: dangles })
     }
 
     /// Whether the older copy has what no agent drops by itself: an answered prompt of its live path that is not before a
@@ -320,7 +326,7 @@ impl<'a> Pair<'a> {
             is_prompt(&tree, *no) && reached.contains(&id) && !self.new_ids.contains(&id)
         });
         let regained = regained.count() as u64;
-        Ok(Ok(Joined { bytes, regained, proof: attached.proof }))
+        Ok(Ok(Joined { bytes, regained, proof: attached.proof, gap: attached.gap }))
     }
 
     /// A file that says nothing new: only titles, modes and subagents' rows may stand behind the older copy.
@@ -355,7 +361,7 @@ impl<'a> Pair<'a> {
             return Ok(Succession::CutShort);
         }
         let regained = after.prompts().saturating_sub(self.new.prompts());
-        Ok(Succession::Continued(Joined { bytes, regained, proof: Proof::Links }))
+        Ok(Succession::Continued(Joined { bytes, regained, proof: Proof::Links, gap: false }))
     }
 
     /// Whether a resume reaches all that both reach, and nothing that was given up.

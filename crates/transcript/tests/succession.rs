@@ -54,7 +54,7 @@ fn rows_that_name_a_parent_of_the_older_copy_stand_behind_it_byte_for_byte() {
         let (older, newer) = (bytes(&whole[..cut]), bytes(&whole[cut..]));
         let joined = joined(&older, &newer);
         assert_eq!(joined.bytes, bytes(&whole), "cut {cut}");
-        assert_eq!(joined.proof, Proof::Links);
+        assert_eq!((joined.proof, joined.gap), (Proof::Links, false));
         assert_eq!(joined.regained, cut.div_ceil(2) as u64, "cut {cut}");
     }
 }
@@ -85,6 +85,7 @@ fn rows_that_were_never_copied_do_not_hide_the_order() {
     // The rows 4 and 5 went with the file before anything copied them.
     let joined = joined(&bytes(&whole[..3]), &bytes(&whole[5..]));
     assert_eq!((joined.proof, joined.regained), (Proof::Times, 2));
+    assert!(joined.gap, "its first row names one that is in neither");
     let said: BTreeSet<String> = [1, 2, 3, 6, 7, 8].map(|n| format!("tok{n}")).into();
     for agent in AGENTS {
         assert_eq!(reached(agent, &joined.bytes), said, "{agent:?}\n{}", show(&joined.bytes));

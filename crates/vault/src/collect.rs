@@ -181,6 +181,7 @@ fn store(
         source: generation.source,
         tail: generation.tail,
         whole: Some(digest_of_all(&generation.frames)),
+        doubt: generation.suspect,
         sizes: noted.map(|noted| noted.sizes),
     }
 }

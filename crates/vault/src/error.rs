@@ -43,7 +43,7 @@ pub enum Error {
         source: FrameError,
     },
     /// The manifest has lost what one generation is made of.
-    #[error("read {file} of {key}: the manifest of generation {generation} is damaged")]
+    #[error("read {file} of {key}: the manifest of version {generation} is damaged")]
     Gap {
         /// The conversation.
         key: Key,

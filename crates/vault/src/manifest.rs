@@ -71,6 +71,10 @@ pub(crate) struct Store {
     /// generation, whatever became of the lines before. Lines of 0.1.0 have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) whole: Option<Digest>,
+    /// Whether lines were lost that may have held more of this file, and nothing has made that good: a file that rekindle put
+    /// back from what was provable is not all of it because it is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) doubt: bool,
     /// Lengths before and after, where they cannot be told from the lines any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sizes: Option<(u64, u64)>,

@@ -8,6 +8,7 @@ use crate::compare::{Common, Content, common, same_tail};
 use crate::error::reading;
 use crate::event::Event;
 use crate::frame::Codec;
+use crate::manifest::Origin;
 use crate::replay::{FileState, Generation};
 use crate::vault::Vault;
 use crate::{Error, Key};
@@ -52,7 +53,8 @@ pub(crate) fn plan(
     let common = shared(subject, codec, newest, depth)?;
     let (old_size, new_size) = (newest.size(), subject.stamp.size);
     let extends = common.bytes == old_size && !newest.gap;
-    if extends && new_size == old_size && before.gone.is_none() && !newest.suspect {
+    let doubted = newest.suspect && !makes_good(newest, subject.stamp);
+    if extends && new_size == old_size && before.gone.is_none() && (!newest.suspect || doubted) {
         return Ok(Plan::Unchanged);
     }
     let grown = if before.gone.is_some() { Event::Returned } else { Event::Appended };
@@ -69,6 +71,15 @@ pub(crate) fn plan(
     let stands = event.is_loss() || newest.event.is_loss();
     let event = if stands && holds_all(subject, codec, before)? { Event::Returned } else { event };
     Ok(Plan::Store { event, generation, keep_frames, keep_bytes })
+}
+
+/// Whether a file shows that the lost lines held no more of it than it has: the very file that was read last, untouched or
+/// grown. Anything else may be a copy of what was provable, put there by rekindle or by hand.
+pub(crate) fn makes_good(newest: &Generation, now: Stamp) -> bool {
+    let Origin { dev, ino, size, mtime_ns, ctime_ns, .. } = newest.source;
+    let untouched = now == Stamp { dev, ino, size, mtime_ns, ctime_ns };
+    let grown = (now.dev, now.ino) == (dev, ino) && now.size > newest.size();
+    !newest.doubted && (untouched || grown)
 }
 
 // ARCHITECTURE.md: an append only if device and inode match, the file is no shorter and its last 64 KiB are the same.

@@ -54,7 +54,7 @@ impl Vault {
         }
         let unknown = || Error::Unknown {
             what: match number {
-                Some(number) => format!("generation {number} of {file} of {key}"),
+                Some(number) => format!("version {number} of {file} of {key}"),
                 None => format!("{file} of {key}"),
             },
         };

@@ -99,6 +99,8 @@ pub(crate) struct Generation {
     pub(crate) gap: bool,
     /// A line after its last one is damaged: there may have been more of it.
     pub(crate) suspect: bool,
+    /// The same, by the word of a later line: the file was put back, or came back, with no more than was provable.
+    pub(crate) doubted: bool,
     /// The next line was written when lines were there that are lost now: what it keeps of this may be of another.
     pub(crate) unlinked: bool,
 }
@@ -268,7 +270,8 @@ impl State {
             source: store.source,
             tail: store.tail,
             gap,
-            suspect: false,
+            suspect: store.doubt,
+            doubted: store.doubt,
             unlinked: false,
         };
         if same && let Some(old) = file.generations.pop() {

@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::frame::{Codec, Digest, Frame, digest_of_all};
 use crate::head::Head;
 use crate::manifest::{Begin, Gone, Line, Moved, Origin, SCHEMA, Store, What};
-use crate::plan::{Depth, Plan, Subject, plan};
+use crate::plan::{Depth, Plan, Subject, makes_good, plan};
 use crate::prompts::ForgottenPrompts;
 use crate::replay::{FileState, Generation, State};
 use crate::vault::{PATIENCE, Vault};
@@ -181,6 +181,7 @@ impl<'v> Writer<'v> {
             stored.generation = newest.map_or(0, |newest| newest.number);
             return Ok(Some(stored));
         };
+        let extends = newest.is_some_and(|newest| newest.number == generation);
         file.seek(SeekFrom::Start(keep_bytes)).map_err(&read)?;
         let wanted = stamp.size - keep_bytes;
         let (frames, open) = self.frames(codec, (&mut *file).take(wanted), &source.path)?;
@@ -203,6 +204,9 @@ impl<'v> Writer<'v> {
         // What makes good a loss is a version of its own: the loss stays on record and no longer stands.
         let healed = standing.is_loss() && matches!(event, Event::Repaired | Event::Returned);
         let generation = if healed { newest.map_or(1, |newest| newest.number + 1) } else { generation };
+        // What follows a loss is judged with the versions before it; everything else would end a doubt about them.
+        let doubt = !event.is_loss()
+            && before.as_ref().is_some_and(|before| stays_in_doubt(before, stamp, extends, whose));
         let Stamp { dev, ino, size, mtime_ns, ctime_ns } = stamp;
         self.lines.push(What::Store(Store {
             file: name,
@@ -216,6 +220,7 @@ impl<'v> Writer<'v> {
             source: Origin { dev, ino, size, mtime_ns, ctime_ns, read_at_ns },
             tail,
             whole: Some(whole),
+            doubt,
             sizes: None,
         }));
         let same = newest.is_some_and(|newest| newest.number == generation);
@@ -388,6 +393,19 @@ impl<'v> Writer<'v> {
             .collect();
         self.vault.index.publish(self.vault, &self.key, &frames)?;
         Ok(true)
+    }
+}
+
+/// Whether lines that were lost may still have held more of a file than what is stored of it now.
+fn stays_in_doubt(before: &FileState, stamp: Stamp, extends: bool, whose: Origination) -> bool {
+    let suspects = || before.generations.iter().any(|generation| generation.suspect);
+    match before.newest() {
+        None => false,
+        Some(newest) if whose == Origination::Theirs && extends => {
+            newest.suspect && !makes_good(newest, stamp)
+        }
+        // What rekindle wrote was made of these versions, and proves nothing about them.
+        Some(_) => suspects(),
     }
 }
 

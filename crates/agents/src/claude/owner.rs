@@ -123,7 +123,15 @@ impl Owners {
                 RecordedRun::SaidGone { .. } => {}
                 RecordedRun::Open { pid, start, domain } => match self.processes.vantage().reach(domain) {
                     Reach::Gone => {}
-                    Reach::Unknown { why } => unknown = Some(format!("process {pid} was in it, and {why}")),
+                    Reach::Unknown { why } => {
+                        // From the initial namespace the processes of all others are seen, under other ids.
+                        if let Some(process) = self.processes.in_namespace(domain, *pid, *start) {
+                            let (pid, since_ms) = (process.pid, process.started_ms);
+                            let evidence = "its record names it, in a container";
+                            return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                        }
+                        unknown = Some(format!("process {pid} was in it, and {why}"));
+                    }
                     Reach::Here => {
                         let same = |process: &&Process| process.start_ticks == *start && process.is_agent();
                         if let Some(process) = self.processes.get(*pid).filter(same) {

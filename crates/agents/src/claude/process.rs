@@ -94,6 +94,17 @@ impl Processes {
         self.all.iter().find(|process| process.pid == pid)
     }
 
+    /// The agent that has this id in another pid namespace of this boot, where its processes are seen from here.
+    pub(crate) fn in_namespace(&self, domain: &PidDomain, pid: u32, start: u64) -> Option<&Process> {
+        let namespace = domain.namespace.as_deref()?;
+        let is_it = |process: &&Process| {
+            process.start_ticks == start
+                && process.is_agent()
+                && process.namespace_id().is_some_and(|(theirs, id)| theirs == namespace && id == pid)
+        };
+        self.all.iter().find(is_it)
+    }
+
     /// A process that has this file open for writing.
     pub fn writing(&self, path: &Path) -> Option<&Process> {
         let path = std::fs::canonicalize(path).ok()?;
@@ -202,6 +213,15 @@ impl Process {
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
     pub fn is_agent(&self) -> bool {
         super::chain::is_agent(&self.arguments)
+    }
+
+    /// Its pid namespace, and its id in there.
+    fn namespace_id(&self) -> Option<(String, u32)> {
+        let folder = self.folder();
+        let namespace = std::fs::read_link(folder.join("ns/pid")).ok()?.display().to_string();
+        let status = crate::files::read_to_string(folder.join("status")).ok()?;
+        let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        Some((namespace, ids.split_ascii_whitespace().next_back()?.parse().ok()?))
     }
 
     /// Whether its arguments tell it to resume or begin this session.

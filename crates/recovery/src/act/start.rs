@@ -177,7 +177,7 @@ impl Actor<'_> {
         }
         let path = record.and_then(|record| record.transcript_path.as_deref());
         let owner = self.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent")));
-        OwnerFact::of(owner, None, None).objection()
+        OwnerFact::of(owner, None, None).objection(session)
     }
 
     /// The words that run an agent in a pane: when it ends, its pane goes on as the shell it was.

@@ -108,7 +108,9 @@ fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
     let refused = number(RepairStatus::Refused);
     let failed = number(RepairStatus::Failed) + errors;
     let done = outcomes.len() - refused - number(RepairStatus::Failed);
+    let partly = outcomes.iter().any(|outcome| outcome.missing.is_some());
     match (done, refused, failed) {
+        (_, 0, 0) if partly => Exit::Partly,
         (_, 0, 0) => Exit::Done,
         (0, _, 0) => Exit::Refused,
         (0, _, _) => Exit::Failed,
@@ -146,6 +148,9 @@ fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Ou
             );
         }
         out.line(&line);
+        if let Some(missing) = outcome.missing {
+            out.line(&format!("  {missing}"));
+        }
         if outcome.resume_id != outcome.session {
             out.line(&format!("  resume it as {}", outcome.resume_id));
         }
@@ -185,6 +190,7 @@ fn report(outcomes: &[RepairOutcome]) -> Value {
                 "filePath": outcome.path.to_string_lossy(),
                 "status": outcome.status,
                 "reason": outcome.reason,
+                "missing": outcome.missing,
                 "backupPath": outcome.backup.as_deref().map(std::path::Path::to_string_lossy),
                 "orphansFixed": outcome.orphans_fixed,
                 "newChainDepth": outcome.new_chain_depth,

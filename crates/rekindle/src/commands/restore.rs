@@ -219,6 +219,7 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
             table.row(outcome_cells(pane));
         }
         out.line(&table.text());
+        done.missing.iter().for_each(|words| out.line(words));
         if planned.is_empty() {
             out.line("\neverything else is there");
         } else {
@@ -227,7 +228,11 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
             out.line("rekindle undo takes it back");
         }
     }
-    out.finish_as(exit(panes, planned.is_empty()))
+    let exit = match exit(panes, planned.is_empty()) {
+        Exit::Done if !done.missing.is_empty() => Exit::Partly,
+        exit => exit,
+    };
+    out.finish_as(exit)
 }
 
 /// The table of what became of each pane, for `restore` and `recover`.

@@ -93,6 +93,11 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
         out.line("");
     }
     out.line(&totals_line(&all.sessions));
+    for scan in &all.sessions {
+        if let Some(missing) = &scan.missing {
+            out.line(&format!("{}  {missing}", scan.session.short()));
+        }
+    }
     let of = |status: Status| broken.iter().filter(move |scan| scan.status == status);
     if of(Status::Corrupted).next().is_some() {
         out.hint("`rekindle repair --all` mends corrupted ones; `rekindle scan ID` explains one.");
@@ -188,6 +193,9 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
         count(scan.orphan_count, "orphan", "orphans"),
         bytes(scan.file_size),
     ));
+    if let Some(missing) = &scan.missing {
+        out.line(&format!("  {missing}"));
+    }
     if !scan.findings.is_empty() {
         out.line("");
         let mut table = Table::new(&[
@@ -249,6 +257,7 @@ struct SessionJson<'a> {
     findings: &'a [Finding],
     forks: transcript::Forks,
     loses: transcript::Loss,
+    missing: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -293,5 +302,6 @@ fn session_json(scan: &SessionScan) -> SessionJson<'_> {
         findings: &scan.findings,
         forks: scan.forks,
         loses: scan.loss,
+        missing: scan.missing.as_deref(),
     }
 }

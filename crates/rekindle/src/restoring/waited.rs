@@ -65,7 +65,7 @@ pub(super) fn complete(
     panes.iter().try_for_each(|pane| journal.append(&told(pane, &restore_id, now)))?;
     report_again(context, &restore_id, &panes)?;
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
-    Ok(Done { restore_id, total: panes.len(), panes, restored, started })
+    Ok(Done { restore_id, total: panes.len(), panes, restored, started, missing: Vec::new() })
 }
 
 /// Brings the report of the last restore up to date, where it is this one's.

@@ -34,7 +34,7 @@ pub(crate) fn bring_all_back(
     sessions: &[SessionId],
     by: &str,
 ) -> Result<Done, Failure> {
-    let (plan, mut others) = plan(context, settled, sessions, by == BY_ITSELF)?;
+    let (plan, mut others) = plan(context, settled, sessions, None, by == BY_ITSELF)?;
     let briefing = briefing(context, &settled.records, Ask::Tracker)?;
     let mut done = if plan.servers.is_empty() {
         Done::default()
@@ -47,11 +47,23 @@ pub(crate) fn bring_all_back(
     Ok(done)
 }
 
-/// What is done, and what is not and why.
+/// Why this session would not be started, were its agent gone; nothing where it would be.
+pub(super) fn refused(
+    context: &Context,
+    settled: &Settled,
+    session: &SessionId,
+) -> Result<Option<Done>, Failure> {
+    let (plan, others) = plan(context, settled, std::slice::from_ref(session), Some(session), false)?;
+    let refused = || Done { total: others.len(), panes: others, ..Done::default() };
+    Ok(plan.servers.is_empty().then(refused))
+}
+
+/// What is done, and what is not and why. `said_gone` is the session whose agent is gone by its user's word.
 fn plan(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionId],
+    said_gone: Option<&SessionId>,
     automatic: bool,
 ) -> Result<(Plan, Vec<Restored>), Failure> {
     let wanted = restoring::wanted(context, true, automatic);
@@ -61,7 +73,7 @@ fn plan(
     let sockets: BTreeSet<PathBuf> = places.chain(around.iter().map(|(socket, _)| socket.clone())).collect();
     let alive = restoring::look(&sockets, settled)?;
     let live = |socket: &PathBuf| alive.iter().find(|live| live.shot.socket == *socket);
-    let ground = restoring::ground(context, settled);
+    let ground = restoring::ground(context, settled).believing_gone(said_gone);
     let (mut plan, mut others) = (Plan::default(), Vec::new());
     // Where several were in one pane, the newest gets it.
     let mut newest_first: Vec<&SessionId> = sessions.iter().collect();
@@ -118,12 +130,13 @@ fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
     Some(&session.name)
 }
 
-fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
     let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let refused =
         done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
     let exit = match (back, done.panes.len() - back) {
-        (_, 0) => Exit::Done,
+        (_, 0) if done.missing.is_empty() => Exit::Done,
+        (_, 0) => Exit::Partly,
         (0, _) if refused => Exit::Refused,
         (0, _) => Exit::Failed,
         _ => Exit::Partly,
@@ -139,6 +152,7 @@ fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
             table.row(outcome_cells(pane));
         }
         out.line(&table.text());
+        done.missing.iter().for_each(|words| out.line(words));
     }
     out.finish_as(exit)
 }

@@ -38,9 +38,10 @@ pub(super) fn find<'a>(
     context: &'a Context,
     settled: &'a Settled,
     sessions: &[SessionId],
+    said_gone: Option<&SessionId>,
 ) -> Result<Vec<Found<'a>>, Failure> {
     let briefing = briefing(context, &settled.records, Ask::Nobody)?;
-    let ground = restoring::ground(context, settled);
+    let ground = restoring::ground(context, settled).believing_gone(said_gone);
     let wanted = restoring::wanted(context, true, false);
     let record = |session: &SessionId| settled.records.get(session);
     let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ON|OFF", requires = "targets", conflicts_with_all = ["dry_run", "preview"])]
     auto: Option<Switch>,
     /// Recover one session although rekindle cannot tell whether its agent still runs: you know that it is gone
-    #[arg(long, requires = "targets", conflicts_with_all = ["dry_run", "preview", "auto"])]
+    #[arg(long, requires = "targets", conflicts_with_all = ["preview", "auto"])]
     owner_gone: bool,
     /// Print one JSON object
     #[arg(long)]
@@ -70,16 +70,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let acts = !args.dry_run && (args.all || !named.is_empty());
     if acts {
         let _alone = restoring::alone(context)?;
-        let mut settled = restoring::settled(context)?;
+        let settled = restoring::settled(context)?;
         if args.owner_gone {
-            settled = owner_gone::overrule(context, settled, &named)?;
+            return owner_gone::recover(context, settled, &named, args.json);
         }
         let wanted = if args.all { all(context, &settled) } else { named };
         return act::recover(context, &settled, &wanted, args.json);
     }
     let survey = surveyed(context)?;
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
-    let found = list::find(context, &survey.settled, &wanted)?;
+    let said_gone = if args.owner_gone { Some(owner_gone::one(&wanted)?) } else { None };
+    let found = list::find(context, &survey.settled, &wanted, said_gone)?;
     list::show(&found, survey.now, args.dry_run, args.json)?;
     let asks =
         !args.dry_run && !args.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

@@ -5,29 +5,71 @@ use std::path::Path;
 use agents::SessionId;
 use agents::claude::Owner;
 use jiff::Timestamp;
+use recovery::Outcome;
 use settle::Settled;
 use state::journal::{Entry, Journal};
 use state::record::{SAID_GONE, SessionRecord, Status};
 
+use super::act;
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::restoring::Done;
 
-/// Writes down that the agent of this one session is gone, by its user's word. Only what cannot be told is overruled: an
-/// agent that is seen in the session stays its owner.
-pub(super) fn overrule(context: &Context, settled: Settled, named: &[SessionId]) -> Result<Settled, Failure> {
-    let [session] = named else {
-        return Err(Failure::new(Exit::Usage, "--owner-gone is said of one session at a time"));
+/// The one session that the flag is about.
+pub(super) fn one(named: &[SessionId]) -> Result<&SessionId, Failure> {
+    match named {
+        [session] => Ok(session),
+        _ => Err(Failure::new(Exit::Usage, "--owner-gone is said of one session at a time")),
+    }
+}
+
+/// Recovers this one session although rekindle cannot tell whether its agent still runs. What is seen is not overruled, and
+/// the word of the user is written down only for a start that happens: otherwise a later `recover` would act on it.
+pub(super) fn recover(
+    context: &Context,
+    settled: Settled,
+    named: &[SessionId],
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let session = one(named)?;
+    let Some(why) = unknown_owner(context, &settled, session) else {
+        return act::recover(context, &settled, named, as_json);
     };
-    let record = settled.records.get(session);
-    let path = record.and_then(|record| record.transcript_path.as_deref());
-    let Owner::Unknown { why } =
-        context.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent")))
-    else {
-        return Ok(settled);
-    };
+    if let Some(refused) = act::refused(context, &settled, session)? {
+        return act::report(&refused, as_json);
+    }
+    let before = settled.records.get(session).cloned();
+    let settled = overrule(context, settled, session, why)?;
+    let done = act::bring_all_back(context, &settled, named, "recover");
+    if !done.as_ref().is_ok_and(has_started) {
+        take_back(context, session, before.as_ref())?;
+    }
+    act::report(&done?, as_json)
+}
+
+/// Why rekindle cannot tell whether an agent is in a session.
+fn unknown_owner(context: &Context, settled: &Settled, session: &SessionId) -> Option<String> {
+    let path = settled.records.get(session).and_then(|record| record.transcript_path.as_deref());
+    match context.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent"))) {
+        Owner::Unknown { why } => Some(why),
+        Owner::Nobody | Owner::Process(_) => None,
+    }
+}
+
+fn has_started(done: &Done) -> bool {
+    done.panes.iter().any(|pane| pane.outcome.is_back() || pane.outcome == Outcome::Unverified)
+}
+
+/// Writes down that the agent of this one session is gone, by its user's word.
+fn overrule(
+    context: &Context,
+    settled: Settled,
+    session: &SessionId,
+    why: String,
+) -> Result<Settled, Failure> {
     let now = Timestamp::now();
-    let pid = record.and_then(SessionRecord::run).map(|run| run.pid);
+    let pid = settled.records.get(session).and_then(SessionRecord::run).map(|run| run.pid);
     let entry = Entry::new(now, "owner_overruled").with("session", session.as_str());
     let entry = entry.with("pid", pid).with("why", why).with("by", "user");
     Journal::at(context.clinic.state.journal()).append(&entry)?;
@@ -43,4 +85,22 @@ pub(super) fn overrule(context: &Context, settled: Settled, named: &[SessionId])
         record.reason = Some(SAID_GONE.to_owned());
     };
     Ok(context.settler()?.change(session, now, PATIENCE, gone)?.unwrap_or(settled))
+}
+
+/// No agent was started: the record says again what it said before.
+fn take_back(context: &Context, session: &SessionId, before: Option<&SessionRecord>) -> Result<(), Failure> {
+    let Some(before) = before else { return Ok(()) };
+    let now = Timestamp::now();
+    let again = |record: &mut SessionRecord| {
+        let Some((run, old)) = record.runs.last_mut().zip(before.run()) else { return };
+        let is_same = (run.pid, run.proc_start) == (old.pid, old.proc_start);
+        if is_same && run.end_reason.as_deref() == Some(SAID_GONE) {
+            (run.ended_at, run.end_reason) = (old.ended_at, old.end_reason.clone());
+            (record.status, record.reason) = (before.status, before.reason.clone());
+        }
+    };
+    context.settler()?.change(session, now, PATIENCE, again)?;
+    let entry = Entry::new(now, "owner_overrule_withdrawn").with("session", session.as_str());
+    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    Ok(())
 }

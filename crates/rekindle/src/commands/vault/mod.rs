@@ -62,18 +62,18 @@ enum Command {
     },
     /// Put a conversation back byte for byte, keeping what was there
     #[command(
-        after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --generation 2 --to /tmp/old.jsonl\n  rekindle vault restore 1a2b3c4d --whole"
+        after_help = "Examples:\n  rekindle vault restore 1a2b3c4d\n  rekindle vault restore 1a2b3c4d --version 2 --to /tmp/old.jsonl\n  rekindle vault restore 1a2b3c4d --provable"
     )]
     Restore {
         /// A session's id or its beginning, a pane, a name or a directory
         #[arg(value_name = "TARGET")]
         session: String,
         /// Which version of it: the best where none is given
-        #[arg(long, value_name = "N")]
+        #[arg(long = "version", alias = "generation", value_name = "N")]
         generation: Option<u32>,
-        /// The newest provable version of a damaged copy
-        #[arg(long, conflicts_with = "generation")]
-        whole: bool,
+        /// Of a damaged copy: put back the newest version that can be proven, though more of it may be missing
+        #[arg(long, alias = "whole", conflicts_with = "generation")]
+        provable: bool,
         /// Write it to a new file instead
         #[arg(long, value_name = "PATH")]
         to: Option<PathBuf>,
@@ -100,7 +100,7 @@ enum Command {
         /// A session's id or its beginning, a pane, a name or a directory
         #[arg(value_name = "TARGET")]
         session: String,
-        /// Do not ask: there is no way back
+        /// Erase without asking; there is no way back
         #[arg(long)]
         yes: bool,
         /// Say what would be done, and do nothing
@@ -133,11 +133,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
         Command::List { json } => list::list(context, *json),
         Command::Verify { json } => verify::verify(context, *json),
-        Command::Restore { session, generation, whole, to, dry_run, json } => {
+        Command::Restore { session, generation, provable, to, dry_run, json } => {
             let key = find(context, session)?;
             let wanted = match generation {
                 Some(number) => Wanted::Number(*number),
-                None if *whole => Wanted::Whole,
+                None if *provable => Wanted::Whole,
                 None => Wanted::Best,
             };
             match to {

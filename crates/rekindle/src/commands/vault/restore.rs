@@ -35,7 +35,7 @@ pub(crate) fn put_back(
             "sessions": [{
                 "sessionId": session.as_str(),
                 "status": "repaired",
-                "reason": format!("generation {} of the vault was put back", back.generation),
+                "reason": format!("version {} of the vault was put back", back.generation),
                 "filePath": back.path.to_string_lossy(),
                 "backupPath": back.backup.as_deref().map(Path::to_string_lossy),
                 "resumeId": back.session.as_str(),
@@ -91,7 +91,7 @@ fn in_doubt(session: &SessionId, what: &str) -> Failure {
         session.short()
     );
     Failure::new(Exit::Refused, text)
-        .hint(format!("rekindle vault restore {} --whole puts back what is provable", session.short()))
+        .hint(format!("rekindle vault restore {} --provable puts back what is provable", session.short()))
 }
 
 /// Which version a restore means.
