@@ -178,3 +178,45 @@ fn operations_are_rewritten_under_their_lock() {
     // The file is rewritten, and the operation of forgetting itself is added.
     assert!(held.len() >= 2 && held.iter().all(|held| *held), "{held:?}");
 }
+
+/// A fork that went on shares no whole frame with where it came from, only rows. So does a shortened copy.
+#[test]
+fn a_fork_that_went_on_and_a_short_copy_are_named() {
+    let home = Home::new().unwrap();
+    let said = said_in(SESSION, &home, 4, SAID).unwrap();
+    home.put(SESSION, &said).unwrap();
+    let mut forked = String::from_utf8(said).unwrap().replace(SESSION, FORK);
+    let end = forked.lines().last().map(|row| serde_json::from_str::<Value>(row).unwrap()).unwrap();
+    let row = json!({
+        "parentUuid": end["uuid"], "isSidechain": false, "type": "user", "sessionId": FORK, "version": "2.1.325",
+        "uuid": "0f0f0f0f-1111-4111-8111-111111111111", "timestamp": "2027-01-01T00:00:00.000Z",
+        "cwd": home.project(), "message": {"role": "user", "content": "and now something else"},
+    });
+    forked.push_str(&format!("{row}\n"));
+    home.put(FORK, forked.as_bytes()).unwrap();
+    // Another conversation with the same words and rows of its own is none of its forks.
+    let other = String::from_utf8(said_in(OTHER, &home, 4, SAID).unwrap()).unwrap();
+    let mut rows: Vec<Value> = other.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    for row in &mut rows {
+        for link in ["uuid", "parentUuid"] {
+            if let Some(id) = row[link].as_str() {
+                row[link] = json!(format!("dddd{}", &id[4..]));
+            }
+        }
+    }
+    let other: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    home.put(OTHER, other.as_bytes()).unwrap();
+    let copied = home.rekindle_json(&["repair", SESSION, "--last", "2"]).unwrap();
+    let copy = copied["resume_id"].as_str().unwrap().to_owned();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    let planned = home.rekindle(&["vault", "forget", SESSION, "--dry-run"]).unwrap();
+    let done = forget(&home);
+    for told in [&planned, &done] {
+        assert!(told.success(), "{}", told.words());
+        for holder in [FORK, &copy] {
+            let named = format!("{holder} holds a part");
+            assert!(told.stdout.contains(&named), "no {named:?} in {}", told.stdout);
+        }
+        assert!(!told.stdout.contains(OTHER), "{}", told.stdout);
+    }
+}

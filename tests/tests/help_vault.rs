@@ -61,11 +61,12 @@ fn help_of_restore() {
 
     Options:
           --version <N>  Which version of it: the best where none is given
-          --whole           The newest provable version of a damaged copy
-          --to <PATH>       Write it to a new file instead
-          --dry-run         Say what would be done, and do nothing
-          --json            Print one JSON object
-      -h, --help            Print help
+          --provable     Of a damaged copy: put back the newest version that can be
+                         proven, though more of it may be missing
+          --to <PATH>    Write it to a new file instead
+          --dry-run      Say what would be done, and do nothing
+          --json         Print one JSON object
+      -h, --help         Print help
 
     Examples:
       rekindle vault restore 1a2b3c4d
@@ -101,7 +102,7 @@ fn help_of_forget() {
       <TARGET>  A session's id or its beginning, a pane, a name or a directory
 
     Options:
-          --yes      Do not ask: there is no way back
+          --yes      Erase without asking; there is no way back
           --dry-run  Say what would be done, and do nothing
           --json     Print one JSON object
       -h, --help     Print help

@@ -96,3 +96,19 @@ fn with_json_nothing_is_asked() {
     let refused = answered(&mut command(&state, &["restore", "--json"]), "--dry-run", "y", DEADLINE).unwrap();
     assert_eq!((refused.code, refused.all.contains("[y/N]")), (Some(2), false), "{}", refused.all);
 }
+
+#[test]
+fn forget_shows_what_goes_before_it_asks() {
+    const SESSION: &str = "f7f7f7f7-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+    let home = Home::new().unwrap();
+    home.put_talk(SESSION, 3).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    let mut command = home.rekindle_command(&["vault", "forget", SESSION]);
+    let asked = answered(&mut command, "Erase it for good? [y/N]", "n", DEADLINE).unwrap();
+    assert!(asked.before.contains(SESSION) && asked.before.contains("1 version"), "{}", asked.before);
+    assert_eq!(asked.code, Some(3), "{}", asked.all);
+    assert_eq!(home.rekindle_json(&["vault", "status"]).unwrap()["forgotten"], 0);
+    let asked = answered(&mut command, "[y/N]", "y", DEADLINE).unwrap();
+    assert_eq!(asked.code, Some(0), "{}", asked.all);
+    assert_eq!(home.rekindle_json(&["vault", "status"]).unwrap()["forgotten"], 1);
+}

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use state::durable;
+use transcript::Transcript;
 
 use crate::collect::collecting;
+use crate::compare::id_of;
 use crate::frame::Frame;
 use crate::manifest::Begin;
 use crate::replay::State;
@@ -23,7 +25,7 @@ impl Vault {
         let _alone = self.alone()?;
         let before = tombstone::read(&self.forgotten_path(key));
         let mut held_by = before.as_ref().map(|before| before.held_by.clone()).unwrap_or_default();
-        held_by.extend(self.holders(key)?);
+        held_by.extend(self.holders(key)?.iter().map(ToString::to_string));
         let tombstone = Tombstone {
             key: key.clone(),
             at: before.as_ref().map_or(now, |before| before.at),
@@ -110,13 +112,49 @@ impl Vault {
     }
 
     /// The conversations that hold a part of the same text: forks, copies, what they were made from.
-    fn holders(&self, key: &Key) -> Result<BTreeSet<String>, Error> {
+    ///
+    /// # Errors
+    /// The vault cannot be read.
+    pub fn held_by(&self, key: &Key) -> Result<BTreeSet<Key>, Error> {
+        let _shared = self.share()?;
+        self.holders(key)
+    }
+
+    fn holders(&self, key: &Key) -> Result<BTreeSet<Key>, Error> {
         let all = self.states()?;
         let Some((_, state)) = all.iter().find(|(other, _)| other == key) else { return Ok(BTreeSet::new()) };
-        let mine: HashSet<_> = state.every_frame().map(|frame| frame.blake3).collect();
-        let others = all.iter().filter(|(other, _)| other != key);
-        let holds = |state: &State| state.every_frame().any(|frame| mine.contains(&frame.blake3));
-        Ok(others.filter(|(_, state)| holds(state)).map(|(other, _)| other.to_string()).collect())
+        let frames: HashSet<_> = state.every_frame().map(|frame| frame.blake3).collect();
+        let mut rows = HashSet::new();
+        self.each_row(key, state, |row| {
+            rows.insert(row);
+            false
+        })?;
+        let mut holders = BTreeSet::new();
+        for (other, state) in all.iter().filter(|(other, _)| other != key) {
+            let same_frame = state.every_frame().any(|frame| frames.contains(&frame.blake3));
+            // A fork goes on, and then its frames are others: the smallest has 32 kB. Its rows keep their ids.
+            if same_frame || self.each_row(other, state, |row| rows.contains(&row))? {
+                holders.insert(other.clone());
+            }
+        }
+        Ok(holders)
+    }
+
+    /// Calls a function with the id of every row that a conversation has or had, until that says true; whether it did. A
+    /// damaged frame has no rows.
+    fn each_row(&self, key: &Key, state: &State, mut found: impl FnMut(u128) -> bool) -> Result<bool, Error> {
+        let id = id_of(key);
+        for frame in state.every_frame() {
+            let Ok(data) = self.data(key, frame.place.as_deref()) else { continue };
+            let is_found = self.with_codec(|codec| {
+                let bytes = codec.unpack(&data, frame, id.as_bytes()).unwrap_or_default();
+                Transcript::of(bytes, None).ids().any(&mut found)
+            })?;
+            if is_found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Every conversation's state: what is used, and by whom.

@@ -38,10 +38,9 @@ impl Consent {
 /// Goes on only with a yes. Everything that was written before the question is on the screen when it is asked.
 pub(crate) fn agree(shown: &mut Out, consent: Consent, question: &str) -> Result<(), Failure> {
     shown.flush();
-    let can_see = || std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     let answer = match consent {
         Consent::Given => Answer::Yes,
-        Consent::Ask if can_see() => ask(question),
+        Consent::Ask if can_ask() => ask(question),
         Consent::Ask | Consent::NotShown => Answer::Nobody,
     };
     match answer {
@@ -57,6 +56,11 @@ pub(crate) fn agree(shown: &mut Out, consent: Consent, question: &str) -> Result
                 .hint("add --yes to go on without asking, or --dry-run to see what would change"))
         }
     }
+}
+
+/// Whether the user sees what is shown and can answer.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Asks a question that only a clear yes affirms.

@@ -13,7 +13,7 @@ use vault::Key;
 use super::{find_among, vaulted};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, say};
+use crate::output::{Consent, Out, agree, can_ask, count, say};
 
 /// A settle takes a fraction of a second; past this somebody is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,21 +27,24 @@ pub(super) fn forget(
 ) -> Result<Exit, Failure> {
     let key = find(context, text)?;
     let SessionKey { config, session } = &key;
-    if !yes && !dry_run {
-        let text = format!("everything that rekindle keeps of {session} would be erased for good");
-        return Err(
-            Failure::new(Exit::Refused, text).hint("add --yes to erase it; the agent's own transcript stays")
-        );
-    }
     let mut out = Out::new();
-    if dry_run {
+    if dry_run || !yes && !json && can_ask() {
+        let held_by = context.clinic.vault.held_by(&Key::new(config, Some(session)))?;
         if json {
-            out.json(json!({ "sessionId": session.as_str(), "configDir": config.path().to_string_lossy(), "forgotten": 1, "dryRun": true }));
+            let held_by: Vec<&str> = held_by.iter().map(Key::as_str).collect();
+            out.json(json!({
+                "sessionId": session.as_str(), "configDir": config.path().to_string_lossy(), "forgotten": 1,
+                "dryRun": true, "heldBy": held_by,
+            }));
         } else {
-            out.line(&format!("{}  would be forgotten", session.short()));
+            plan(context, &key, &mut out)?;
+            held_by.iter().for_each(|holder| out.line(&keeps(holder.as_str())));
         }
-        return out.finish();
+        if dry_run {
+            return out.finish();
+        }
     }
+    agree(&mut out, Consent::of(yes, json), "Erase it for good?")?;
     // Rows of the old file may still have to be carried over, and the copy of the repair tells how.
     context.clinic.watch_kept()?;
     if context.clinic.kept_files().iter().any(|kept| kept.session == *session) {
@@ -68,13 +71,38 @@ pub(super) fn forget(
     } else {
         out.line(&format!("{}  forgotten", session.short()));
         for holder in &forgotten.held_by {
-            out.line(&format!("  {holder} holds a part of the same text, and keeps it"));
+            out.line(&keeps(holder));
         }
     }
     for words in &forgotten.unreachable {
         say(&format!("rekindle: {words}"));
     }
     out.finish()
+}
+
+/// What would be erased.
+fn plan(context: &Context, key: &SessionKey, out: &mut Out) -> Result<(), Failure> {
+    let SessionKey { config, session } = key;
+    let copy = context.clinic.vault.conversation(&Key::new(config, Some(session)));
+    let versions: usize = match &copy {
+        Ok(Some(copy)) => copy.files.iter().map(|file| file.generations.len()).sum(),
+        _ => 0,
+    };
+    out.line(&format!(
+        "{session}  would be forgotten: everything that rekindle keeps of what was said in it"
+    ));
+    let versions = count(versions as u64, "version", "versions");
+    out.line(&format!(
+        "  {versions} of its files in the vault, copies of repairs, saves, snapshots, records, logs"
+    ));
+    out.line("  the agent's own transcript stays as it is; there is no undo");
+    Ok(())
+}
+
+/// That another conversation keeps its part, by the name that commands take.
+fn keeps(holder: &str) -> String {
+    let name = holder.rsplit('/').next().unwrap_or(holder);
+    format!("  {name} holds a part of the same text, and keeps it")
 }
 
 /// The conversation that is meant: one of the vault, one whose forgetting was begun, or one that has only a transcript.
