@@ -88,6 +88,8 @@ fn an_edited_record_starts_nothing_by_itself_and_gives_no_words() {
     });
     assert_eq!(planned(&state, &session).0, "offer");
     assert_eq!(would(&state, &session), "offered", "explain says what the restore does");
+    let why = state.json(&["explain", &session]).unwrap()["restore"]["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("its record was edited"), "{why}");
     // A later settle gives the record a new code, and no power.
     for _ in 0..2 {
         state.json(&["status", "--all"]).unwrap();
@@ -159,6 +161,15 @@ fn exchanged_ids_in_a_save_give_no_pane_anothers_conversation() {
     for pane in plan["panes"].as_array().unwrap().iter().filter(|pane| !pane["sessionId"].is_null()) {
         assert_eq!(pane["act"], "offer", "{pane}");
     }
+    // `explain` says what the restore decides, and the save is marked where it stands.
+    for session in [&one, &other] {
+        let explained = state.json(&["explain", session]).unwrap();
+        assert_eq!(explained["restore"]["would"], "offered", "{explained}");
+        assert!(explained["restore"]["why"].as_str().unwrap().contains("only guessed"), "{explained}");
+    }
+    let listed = state.rekindle(&["saves", "list"]).unwrap().stdout;
+    let current = listed.lines().find(|line| line.contains("current")).unwrap();
+    assert!(current.contains("not written here"), "{listed}");
     // Nor after a restore has made the panes and the next save has written them down.
     let said = restore_for_real(&state);
     assert!(!fs::read_to_string(state.path("started")).unwrap_or_default().contains("--resume"), "{said}");

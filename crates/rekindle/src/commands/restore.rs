@@ -106,6 +106,15 @@ fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan, Save), Fail
     Ok((settled, planned, save))
 }
 
+/// What a restore of the current save would do now, for `explain`; nothing where there is none, or a server does not answer.
+pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Plan> {
+    let save = super::saves::find(context, "current").ok()?.1;
+    let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
+    let alive = restoring::look(&sockets, settled).ok()?;
+    let ground = restoring::ground(context, settled);
+    Some(plan(&save, &Only::new(&[]), &alive, &ground, restoring::wanted(context, false, true)))
+}
+
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
     let path = context.clinic.state.instances().join("restore/last-restore.json");

@@ -4,7 +4,7 @@ mod facts;
 
 use jiff::Timestamp;
 use mux::Listing;
-use recovery::{Act, Decision, DecisionRecord, PaneDecision, decide};
+use recovery::{Act, Decision, DecisionRecord, PaneDecision, Plan, decide};
 use serde_json::{Value, json};
 use settle::view::{AgentView, Outlook, Speaks, State};
 use state::journal::{Entry, Journal};
@@ -129,7 +129,17 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
         || agent.one_shot
         || agent.nested
         || agent.state.value == State::Ended;
-    let (false, Some(record), Some(pane)) = (undecided, record, &agent.pane) else {
+    if undecided {
+        return (outlook.word(), outlook.sentence());
+    }
+    // What a restore of the current save decides is what it does: nothing is decided a second time here.
+    let planned = super::restore::plan_of_current(context, &survey.settled);
+    let session = agent.session.as_ref().map(|fact| &fact.value);
+    let step = planned.iter().flat_map(Plan::concerned).find(|step| step.session.as_ref() == session);
+    if let Some(step) = step.filter(|step| step.session.is_some()) {
+        return told(&step.decision, &outlook);
+    }
+    let (Some(record), Some(pane)) = (record, &agent.pane) else {
         return (outlook.word(), outlook.sentence());
     };
     let closed = survey.settled.world.servers.iter().any(|(_, listing)| match listing {
@@ -147,7 +157,12 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
     let wanted = restoring::wanted(context, false, true);
     let agent = saves::agent(&pane.value.pane, record);
     let known = ground.remember(&agent, &pane.value.reference, false, wanted.fallback);
-    let Decision { act, reason } = decide(&known.facts, &wanted);
+    told(&decide(&known.facts, &wanted), &outlook)
+}
+
+/// A decision as a word and as a sentence.
+fn told(decision: &Decision, outlook: &Outlook) -> (&'static str, String) {
+    let Decision { act, reason } = decision;
     let (word, does) = match act {
         Act::Resume | Act::Begin => {
             let sure = matches!(outlook, Outlook::Resumed | Outlook::ResumedByAgreement);

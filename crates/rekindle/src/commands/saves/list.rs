@@ -69,12 +69,11 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
 }
 
 fn remark(known: &Generation, current: bool) -> String {
-    match (&known.head.held, current) {
-        (_, true) => "current".to_owned(),
-        (Some(why), _) => format!("held: {}", one_line(why, 60)),
-        _ if known.origin == Origin::Foreign => "not written here".to_owned(),
-        _ => String::new(),
-    }
+    let current = current.then(|| "current".to_owned());
+    let held = known.head.held.as_ref().filter(|_| current.is_none());
+    let held = held.map(|why| format!("held: {}", one_line(why, 60)));
+    let foreign = (known.origin == Origin::Foreign).then(|| "not written here".to_owned());
+    [current, held, foreign].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn generation_json(known: &Generation, current: bool) -> Value {
