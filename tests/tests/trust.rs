@@ -6,7 +6,9 @@
     reason = "throwaway files are edited on purpose, and a test that cannot go on panics"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use lab::old_state::OldState;
 use serde_json::{Value, json};
@@ -236,4 +238,74 @@ fn an_edited_record_is_accepted_only_after_its_user_has_seen_it() {
     assert_eq!((act.as_str(), &words[5..]), ("resume", &["--model".to_owned(), "opus".to_owned()][..]));
     let state = state.moved_elsewhere().unwrap();
     assert_ne!(planned(&state, &session).0, "resume", "it was accepted for the other machine");
+}
+
+/// Everything below the state directory but what is derived, and what mirroring may add to.
+fn sealed_state(state: &OldState) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![state.path("state")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(state.path("state")).unwrap().to_path_buf();
+            let derived = ["cache", "locks", "vault/conversations", "vault/index", "journal.jsonl"];
+            if derived.iter().any(|part| name.starts_with(part)) || name.ends_with("lock") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn with_another_key_nothing_is_changed_but_the_mirror() {
+    let state = OldState::unpack().unwrap();
+    let session = session_at(&state, "work:1.0");
+    fs::write(state.path("home/.config/rekindle/machine.key"), [7; 32]).unwrap();
+    let transcript = state.path("home/.claude/projects/-mnt-project").join(format!("{session}.jsonl"));
+    let rows = fs::read_to_string(&transcript).unwrap();
+    let spoken = rows.lines().filter(|row| row.contains("\"type\":\"assistant\"")).nth(1).unwrap();
+    let damaged = rows.replace(&format!("{spoken}\n"), "");
+    fs::write(&transcript, &damaged).unwrap();
+    let before = sealed_state(&state);
+    let is_unchanged = |words: &[&str]| {
+        let after = sealed_state(&state);
+        let is_new = |(path, bytes): &(&PathBuf, &Vec<u8>)| before.get(*path) != Some(*bytes);
+        let changed: Vec<&PathBuf> = after.iter().filter(is_new).map(|(path, _)| path).collect();
+        assert!(changed.is_empty() && after.len() == before.len(), "{words:?} changed {changed:?}");
+    };
+    let mirrored = state.rekindle(&["vault", "sync"]).unwrap();
+    is_unchanged(&["vault", "sync"]);
+    assert!(mirrored.success(), "a conversation is mirrored all the same: {}", mirrored.words());
+    for words in [
+        &["repair", &session][..],
+        &["repair", "--all"],
+        &["undo"],
+        &["redo"],
+        &["vault", "restore", &session],
+        &["vault", "prune"],
+        &["vault", "forget", &session, "--yes"],
+        &["restore", "--yes"],
+        &["save"],
+    ] {
+        let refused = state.rekindle(words).unwrap();
+        assert_eq!(refused.code(), Some(3), "{words:?}: {}{}", refused.stdout, refused.words());
+        assert!(refused.stderr.contains("rekindle trust"), "{words:?}: {}", refused.stderr);
+        is_unchanged(words);
+    }
+    assert_eq!(fs::read_to_string(&transcript).unwrap(), damaged);
+    // What is only looked at is shown.
+    for words in [&["scan"][..], &["repair", &session, "--dry-run"], &["history"], &["vault", "status"]] {
+        let shown = state.rekindle(words).unwrap();
+        assert!(shown.success(), "{words:?}: {}", shown.words());
+    }
+    fs::remove_file(state.path("home/.config/rekindle/machine.key")).unwrap();
+    let found = state.rekindle(&["doctor"]).unwrap();
+    let said = found.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("run `rekindle trust`"), "{said}");
+    assert_eq!(state.rekindle(&["repair", &session]).unwrap().code(), Some(3), "nor without any key");
 }

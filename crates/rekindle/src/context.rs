@@ -103,6 +103,16 @@ impl Context {
         })
     }
 
+    /// Refuses where the state directory belongs to another key: a process with another key changes nothing there but the
+    /// vault's copies of transcripts (docs/security.md).
+    pub(crate) fn may_change(&self) -> Result<(), Failure> {
+        let key = MachineKey::look(&self.clinic.state, &self.around.machine_key)?;
+        match key.as_ref().map(MachineKey::writing) {
+            Some(Err(trouble)) => Err(trouble.into()),
+            Some(Ok(_)) | None => Ok(()),
+        }
+    }
+
     /// The machine's key, where it is this state directory's own.
     pub(crate) fn reading_key(&self) -> Option<Key> {
         let found = MachineKey::look(&self.clinic.state, &self.around.machine_key).ok().flatten();

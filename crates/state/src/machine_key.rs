@@ -1,8 +1,8 @@
 //! Which key a state directory belongs to, and whether this process may write there.
 //!
 //! A key is made only for a state directory that holds nothing sealed. From then on the directory names its key
-//! (`machine-key-id`). A process with another key, or with none, reads and never writes: it would seal other machines'
-//! words as its own. `rekindle trust` is the way on.
+//! (`machine-key-id`). A process with another key, or with none, reads and changes nothing but the vault's copies: it would
+//! seal other machines' words as its own. `rekindle trust` is the way on.
 
 use std::io;
 use std::path::Path;

@@ -90,13 +90,13 @@ fn key(facts: &Facts, findings: &mut Vec<Finding>) {
         KeyFound::Nothing if facts.state.records.all == 0 => {}
         KeyFound::Nothing => findings.push(
             Finding::warning(Id::KeyMissing, format!("the machine's key {path} is gone"))
-                .why("no record can be told from an imported one any more, so none is restored by itself")
-                .fix("put it back from a backup; without one, a new key is made and agents seal their records anew"),
+                .why("no record can be told from an imported one, so none is restored by itself, and rekindle changes no state but the vault's copies")
+                .fix("put it back from a backup, or run `rekindle trust`: it shows what each record would start, and makes a new key after a yes"),
         ),
         KeyFound::Broken => findings.push(
             Finding::problem(Id::KeyBroken, format!("{path} is no key of 32 bytes"))
                 .why("records can be neither sealed nor believed, so nothing is settled")
-                .fix("put it back from a backup, or move it away: a new one is made"),
+                .fix("put it back from a backup, or move it away and run `rekindle trust`"),
         ),
     }
 }

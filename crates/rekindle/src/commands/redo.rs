@@ -49,6 +49,7 @@ struct Reported {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let mut history = History::load(context);
     if !args.dry_run {
+        context.may_change()?;
         history = history.finish_interrupted(context)?;
     }
     let operation = choose(context, &history, args)?;

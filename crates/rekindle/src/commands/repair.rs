@@ -39,6 +39,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if !args.dry_run {
+        context.may_change()?;
+    }
     let files = match &args.target {
         None => {
             if !args.dry_run {

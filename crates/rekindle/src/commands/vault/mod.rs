@@ -144,12 +144,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
                 Some(path) => restore::restore_to(context, &key, wanted, path, *dry_run, *json),
                 None if *dry_run => restore::plan_restore(context, &key, wanted, *json),
                 None => {
+                    context.may_change()?;
                     let _operation = context.begin_operation("vault restore");
                     put_back(context, &key.session, Some(&key.config), wanted, *json)
                 }
             }
         }
-        Command::Prune { dry_run, json } => keep::prune(context, *dry_run, *json),
+        Command::Prune { dry_run, json } => {
+            if !*dry_run {
+                context.may_change()?;
+            }
+            keep::prune(context, *dry_run, *json)
+        }
         Command::Forget { session, yes, dry_run, json } => {
             forget::forget(context, session, *yes, *dry_run, *json)
         }
