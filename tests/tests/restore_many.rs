@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::process::{run, wait_until};
+use lab::terminal::shown_in;
 use lab::wired::PATIENCE;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 /// Puts a program in the agent's place that is slow to say its word, and writes down when it begins and when it speaks.
@@ -61,10 +62,17 @@ fn agents_start_a_few_at_a_time() {
     fs::remove_file(&diary).unwrap();
 
     lab.home.configure("[restore]\nmax_parallel = 2\n").unwrap();
-    let done = lab.rekindle(&["restore", "--yes", "--json"]).unwrap();
-    assert!(done.success(), "{}", done.words());
-    let told: Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(told["restored"], 6, "{told}");
+    let mut command = lab.home.rekindle_command(&["restore", "--yes"]);
+    let screen = shown_in(command.envs(lab.env()), 80, PATIENCE).unwrap();
+    let told = lab.home.rekindle_json(&["restore", "--last"]).unwrap();
+    assert_eq!(told["restored"], 6, "{told}\n{screen}");
+    // Each is told of as it comes back, and the end says what to type.
+    for number in 1..=6 {
+        let line = screen.lines().find(|line| line.starts_with(&format!("{number}/6  work:")));
+        assert!(line.is_some_and(|line| line.ends_with("  resumed")), "{screen}");
+    }
+    let end = "Go there with `tmux attach -t work`.\nTake it back with `rekindle undo`.\n";
+    assert!(screen.contains("\nRestored 6/6 agents in ") && screen.ends_with(end), "{screen}");
     let (mut silent, mut most) = (0_i32, 0);
     for line in fs::read_to_string(&diary).unwrap().lines() {
         silent += if line.starts_with("begin") { 1 } else { -1 };

@@ -71,6 +71,8 @@ pub struct Actor<'a> {
     pub around: BTreeSet<String>,
     /// Whether a server that is started gets a scope of its own, so that it outlives the unit or login that restores.
     pub scope: bool,
+    /// Is told what became of each agent, as soon as that is known.
+    pub told: &'a dyn Fn(&Restored),
 }
 
 /// What was done.
@@ -318,6 +320,7 @@ impl Actor<'_> {
     ) {
         let socket = server.socket.as_path();
         let done = &mut acted.panes;
+        let mut told = done.len();
         while !waiting.is_empty() || !started.is_empty() {
             let ready = self.next_ready(socket, &mut waiting, &started, done);
             let launches = !ready.is_empty();
@@ -353,6 +356,8 @@ impl Actor<'_> {
             // A title is no reason to call a restore a failure.
             let _ = mux::entitle(socket, &titles, TMUX_DEADLINE);
             started = still;
+            done.iter().skip(told).for_each(|restored| (self.told)(restored));
+            told = done.len();
             if !started.is_empty() || !waiting.is_empty() {
                 poll();
             }

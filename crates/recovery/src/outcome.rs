@@ -38,6 +38,22 @@ impl Outcome {
     pub const BACK: [Outcome; 4] =
         [Outcome::Resumed, Outcome::RepairedResumed, Outcome::VaultResumed, Outcome::FreshWithContext];
 
+    /// What a person reads.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Resumed => "resumed",
+            Outcome::Unverified => "unverified",
+            Outcome::RepairedResumed => "repaired, resumed",
+            Outcome::VaultResumed => "put back, resumed",
+            Outcome::FreshWithContext => "started fresh",
+            Outcome::Offered => "waits for you",
+            Outcome::Refused => "refused",
+            Outcome::Shell => "shell",
+            Outcome::AlreadyThere => "already there",
+            Outcome::Failed => "failed",
+        }
+    }
+
     /// Whether an agent is back at work.
     pub fn is_back(self) -> bool {
         Outcome::BACK.contains(&self)

@@ -1,5 +1,6 @@
 //! What restoring and recovering have in common: the look at everything, the one who acts, and what is written down.
 
+mod progress;
 mod waited;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::restore_command;
 use crate::output::say;
+use progress::Progress;
 use waited::{complete, waited_for};
 
 pub(crate) use waited::FROM_ITS_PANE;
@@ -140,6 +142,10 @@ pub(crate) fn act(
         context.clinic.note_effect(effect)?;
         record.store(state)?;
     }
+    let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
+    let total = plan.panes().filter(starts).count();
+    let progress = Progress::new(total, &settled.records);
+    let told = |restored: &Restored| progress.told(restored);
     let actor = Actor {
         state,
         clinic: &context.clinic,
@@ -160,6 +166,7 @@ pub(crate) fn act(
         tries: if by == BY_ITSELF { 1 } else { TRIES },
         around: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),
         scope: Context::has_scopes(),
+        told: &told,
     };
     // Copied first: a resume has emptied transcripts before (cc#79298).
     if plan.panes().any(|step| step.decision.act.starts()) {
@@ -176,8 +183,6 @@ pub(crate) fn act(
     });
     record.store(state)?;
     follow(context, plan, &panes)?;
-    let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
-    let total = plan.panes().filter(starts).count();
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let missing = missing_rows(context);
     let done = Done { restore_id, panes, restored, total, started, missing };

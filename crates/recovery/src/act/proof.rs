@@ -15,6 +15,7 @@ use state::spool;
 use super::rungs::NOT_FOUND;
 use super::start::Started;
 use super::{Actor, TMUX_DEADLINE};
+use crate::decide::Act;
 use crate::outcome::{Outcome, Restored};
 
 /// What can be said of a start by now.
@@ -150,7 +151,12 @@ impl Actor<'_> {
     fn proven(&self, started: &mut Started<'_>, by: &str, at: Option<i64>) -> Judgement {
         let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = started.how;
-        let mut why = format!("its agent says so: {by}; {}", started.step().decision.reason);
+        let decision = &started.step().decision;
+        let mut why = format!("confirmed by the agent ({by})");
+        // What was done to bring it back is told, too.
+        if decision.act != Act::Resume {
+            why = format!("{why}; {}", decision.reason);
+        }
         if let Some(before) = started.remembered {
             let after = self.remembered(&started.session).unwrap_or_default();
             if after < before {

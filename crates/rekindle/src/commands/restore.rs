@@ -1,15 +1,16 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use recovery::{Act, Only, Outcome, Plan, Restored, Seat, carried, plan};
 use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
+use state::record::SessionRecord;
 
 use crate::commands::trigger::Trigger;
-use crate::context::Context;
+use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
-use crate::output::{Cell, Column, Consent, Fit, Out, Table, ago, agree, count, say};
+use crate::output::{Cell, Column, Consent, Fit, Out, Table, ago, agree, count, one_line, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Bring back saved tmux sessions, each agent with its own conversation
@@ -74,7 +75,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if planned.is_empty() {
-        return report(&unmoved(&planned), &planned, None, args.json);
+        return report(&unmoved(&planned), &planned, &settled.records, None, args.json);
     }
     let (lazy, save) = (args.lazy.then_some(true), save.id.as_deref());
     let manner = Manner { max_parallel: args.max_parallel, lazy, briefing: None, save };
@@ -84,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         save_what_is_there(context, &planned, &done.panes, args.save.is_none());
     }
     let started = done.started.map(|at| at.duration_since(begun));
-    report(&done, &planned, started, args.json)
+    report(&done, &planned, &settled.records, started, args.json)
 }
 
 /// Looks at everything, and makes the plan.
@@ -135,7 +136,12 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         out.json(report);
         return out.finish();
     }
-    let mut table = outcomes();
+    let mut table = Table::new(&[
+        Column::new("pane", Fit::Whole),
+        Column::new("session", Fit::Whole),
+        Column::new("outcome", Fit::Whole),
+        Column::new("why", Fit::Wrap(24)),
+    ]);
     for pane in report["panes"].as_array().into_iter().flatten() {
         let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
         let session = word("sessionId").chars().take(8).collect();
@@ -180,6 +186,10 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
         out.json(json!({"dryRun": true, "panes": panes}));
         return out.finish();
     }
+    if planned.concerned().next().is_none() {
+        out.line(NOTHING_MISSING);
+        return out.finish();
+    }
     let mut table = Table::new(&[
         Column::new("pane", Fit::Whole),
         Column::new("session", Fit::Whole),
@@ -213,7 +223,13 @@ pub(super) fn word(act: Act) -> &'static str {
     }
 }
 
-fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool) -> Result<Exit, Failure> {
+fn report(
+    done: &Done,
+    planned: &Plan,
+    records: &BTreeMap<agents::SessionId, SessionRecord>,
+    started: Option<Duration>,
+    as_json: bool,
+) -> Result<Exit, Failure> {
     let panes = &done.panes;
     let mut out = Out::new();
     if as_json {
@@ -221,20 +237,26 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
         object["startedMs"] = json!(started.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
         out.json(object);
     } else if panes.is_empty() {
-        out.line("everything is there");
+        out.line(NOTHING_MISSING);
     } else {
         let mut table = outcomes();
         for pane in panes {
-            table.row(outcome_cells(pane));
+            table.row(outcome_cells(pane, records));
         }
         out.line(&table.text());
         done.missing.iter().for_each(|words| out.line(words));
         if planned.is_empty() {
-            out.line("\neverything else is there");
+            out.line("\nEverything else is there.");
         } else {
-            let panes = count(panes.len() as u64, "pane", "panes");
-            out.line(&format!("\nRestored {}/{} agents in {panes}", done.restored, done.total));
-            out.line("rekindle undo takes it back");
+            let waiting = panes.iter().filter(|pane| pane.outcome == Outcome::Offered).count();
+            let waiting =
+                if waiting > 0 { format!("; {waiting} waiting in their panes") } else { String::new() };
+            let number = count(panes.len() as u64, "pane", "panes");
+            out.line(&format!("\nRestored {}/{} agents in {number}{waiting}", done.restored, done.total));
+            if let Some(way) = way(panes, planned) {
+                out.hint(&format!("Go there with `{way}`."));
+            }
+            out.hint("Take it back with `rekindle undo`.");
         }
     }
     let exit = match exit(panes, planned.is_empty()) {
@@ -244,20 +266,59 @@ fn report(done: &Done, planned: &Plan, started: Option<Duration>, as_json: bool)
     out.finish_as(exit)
 }
 
+const NOTHING_MISSING: &str = "Nothing to restore: everything is there.";
+
+/// The command that leads to the first pane that came back.
+fn way(panes: &[Restored], planned: &Plan) -> Option<String> {
+    let (server, first) = planned.servers.iter().find_map(|server| {
+        let mine = |pane: &&Restored| server.panes.iter().any(|step| step.mark == pane.mark);
+        Some((server, panes.iter().find(|pane| mine(pane) && pane.id.is_some())?))
+    })?;
+    let (name, place) = match first.pane.split_once("//") {
+        Some((name, place)) => (Some(name), place),
+        None => (None, first.pane.as_str()),
+    };
+    let session = shell_words::quote(place.rsplit_once(':')?.0);
+    if pane_around().is_some_and(|(socket, _)| socket == server.socket) {
+        return Some(format!("tmux switch-client -t {session}"));
+    }
+    Some(match name {
+        None => format!("tmux attach -t {session}"),
+        Some(name) if name.contains('/') => {
+            format!("tmux -S {} attach -t {session}", shell_words::quote(name))
+        }
+        Some(name) => format!("tmux -L {} attach -t {session}", shell_words::quote(name)),
+    })
+}
+
 /// The table of what became of each pane, for `restore` and `recover`.
 pub(super) fn outcomes() -> Table {
     Table::new(&[
         Column::new("pane", Fit::Whole),
         Column::new("session", Fit::Whole),
+        Column::new("name", Fit::CutThenDrop(10, 2)),
+        Column::new("task", Fit::CutThenDrop(12, 1)),
         Column::new("outcome", Fit::Whole),
         Column::new("why", Fit::Wrap(24)),
     ])
 }
 
-pub(super) fn outcome_cells(pane: &Restored) -> [Cell; 4] {
-    let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-    let outcome = json!(pane.outcome).as_str().unwrap_or_default().replace('_', " ");
-    [Cell::new(&pane.pane), session.into(), outcome.into(), Cell::new(&pane.reason)]
+pub(super) fn outcome_cells(
+    pane: &Restored,
+    records: &BTreeMap<agents::SessionId, SessionRecord>,
+) -> [Cell; 6] {
+    let session = pane.session_id.as_ref();
+    let record = session.and_then(|session| records.get(session));
+    let name = record.and_then(|record| record.name.as_deref()).unwrap_or_default();
+    let task = record.and_then(|record| record.task.as_deref()).unwrap_or_default();
+    [
+        Cell::new(&pane.pane),
+        session.map(|session| session.short()).unwrap_or_default().into(),
+        one_line(name, 30).into(),
+        one_line(task, 50).into(),
+        pane.outcome.word().into(),
+        Cell::new(&pane.reason),
+    ]
 }
 
 /// Whoever is refused has not come back: a script that goes on as if everybody had would be wrong.

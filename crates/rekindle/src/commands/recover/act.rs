@@ -24,7 +24,7 @@ pub(super) fn recover(
     sessions: &[SessionId],
     as_json: bool,
 ) -> Result<Exit, Failure> {
-    report(&bring_all_back(context, settled, sessions, "recover")?, as_json)
+    report(&bring_all_back(context, settled, sessions, "recover")?, settled, as_json)
 }
 
 /// Brings these conversations back, as far as that can be done. `by` says what asked for it.
@@ -130,7 +130,7 @@ fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
     Some(&session.name)
 }
 
-pub(super) fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn report(done: &Done, settled: &Settled, as_json: bool) -> Result<Exit, Failure> {
     let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let refused =
         done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
@@ -145,11 +145,11 @@ pub(super) fn report(done: &Done, as_json: bool) -> Result<Exit, Failure> {
     if as_json {
         out.json(restoring::as_json(done));
     } else if done.panes.is_empty() {
-        out.line("nobody crashed");
+        out.line("No crashed sessions.");
     } else {
         let mut table = outcomes();
         for pane in &done.panes {
-            table.row(outcome_cells(pane));
+            table.row(outcome_cells(pane, &settled.records));
         }
         out.line(&table.text());
         done.missing.iter().for_each(|words| out.line(words));

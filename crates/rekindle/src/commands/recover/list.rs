@@ -97,7 +97,7 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
         let agents: Vec<Value> = found.iter().map(Found::json).collect();
         out.json(json!({"dryRun": dry_run, "agents": agents}));
     } else if found.is_empty() {
-        out.line("nobody crashed");
+        out.line("No crashed sessions.");
     } else {
         let mut table = Table::new(&COLUMNS);
         for (at, one) in found.iter().enumerate() {

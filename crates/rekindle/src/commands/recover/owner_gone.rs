@@ -37,7 +37,7 @@ pub(super) fn recover(
         return act::recover(context, &settled, named, as_json);
     };
     if let Some(refused) = act::refused(context, &settled, session)? {
-        return act::report(&refused, as_json);
+        return act::report(&refused, &settled, as_json);
     }
     let before = settled.records.get(session).cloned();
     let settled = overrule(context, settled, session, why)?;
@@ -45,7 +45,7 @@ pub(super) fn recover(
     if !done.as_ref().is_ok_and(has_started) {
         take_back(context, session, before.as_ref())?;
     }
-    act::report(&done?, as_json)
+    act::report(&done?, &settled, as_json)
 }
 
 /// Why rekindle cannot tell whether an agent is in a session.
