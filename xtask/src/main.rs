@@ -1,4 +1,4 @@
-//! What a developer runs: `cargo xtask test`, `recall`, `chaos`, `sweep`, `sandbox`, `bench`, `deny`, `install`.
+//! What a developer runs: `cargo xtask test`, `recall`, `soak`, `chaos`, `sweep`, `sandbox`, `bench`, `deny`, `install`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 #![expect(clippy::disallowed_methods, reason = "writes only build products and throwaway files")]
 
@@ -9,6 +9,7 @@ mod deny;
 mod install;
 mod recall;
 mod sandbox;
+mod soak;
 #[cfg(target_os = "linux")]
 mod sweep;
 mod test;
@@ -33,6 +34,8 @@ enum Task {
     Test(test::Args),
     /// Resume damaged conversations with the real agent and count what comes back
     Recall(recall::Args),
+    /// Repair random damage to random conversations, thousands of times
+    Soak(soak::Args),
     /// Kill, cut and fill everything around real agents, restore, and ask each for its conversation
     #[cfg(target_os = "linux")]
     Chaos(chaos::Args),
@@ -65,6 +68,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Sandbox(args) => return sandbox::run(&args),
         Task::Install(args) => install::run(&args)?,
         Task::Recall(args) => recall::run(&args)?,
+        Task::Soak(args) => soak::run(&args)?,
         #[cfg(target_os = "linux")]
         Task::Chaos(args) => chaos::run(&args)?,
         #[cfg(target_os = "linux")]

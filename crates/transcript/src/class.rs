@@ -71,6 +71,8 @@ classes! {
     B12 "false root: a row in the middle has no parent" File;
     B13 "no parentUuid key" File;
     B14 "foreign id: the uuid is none" File;
+    B15 "order: rows stand before the rows they follow" File;
+    B16 "rows of another session" File;
     C1 "a tool call without its result" File;
     C2 "a tool result without its call" File;
     C3 "one tool call id twice" File;

@@ -11,9 +11,11 @@ use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::json::{Node, Outline};
 use crate::models::{Version, reached};
-use crate::rewound::rewound;
+use crate::rewound::{copies, rewound};
 use crate::scan::{AsSource, Transcript};
+use crate::strangers::strangers;
 use crate::tree::{RowSet, Tree};
+use crate::written::Written;
 
 /// What the agent writes by itself where the last row is the user's.
 const SYNTHETIC: &str = "No response requested.";
@@ -109,22 +111,28 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             return Ok(None);
         }
         let tree = Tree::new(index);
-        let rewound = rewound(&tree, &|no| no, &now);
+        let written = Written::of(&tree);
+        let place = |no: RowNo| written.as_ref().map_or(no, |written| written.place(no));
+        let strangers = strangers(&tree).unwrap_or_default();
+        let copies = copies(&tree);
+        let rewound = rewound(&tree, &place, &now);
         let texts_after = texts(self.after, |no| self.is.contains(no))?;
         let texts_before = texts(self.before, |no| self.was.contains(no))?;
-        let compactions: Vec<RowNo> = numbers()
-            .filter(|no| now.contains(*no))
-            .filter(|no| {
-                index.rows[*no as usize].flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
-            })
-            .collect();
-        for no in changed {
+        let opens = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
+        let compaction = numbers()
+            .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
+            .map(place)
+            .max();
+        for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
             let said = said(self.before, no)?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
-            if lost && !rewound.contains(no) && !is_compacted(index, no, &compactions) {
+            // A copy stands where the first one stands.
+            let first = copies.get(&no).copied().unwrap_or(no);
+            let is_summed_up = || compaction.is_some_and(|compaction| place(first) < compaction);
+            if lost && !rewound.contains(first) && !is_summed_up() {
                 return Ok(Some(self.found(HarmKind::Loses, no, &said)));
             }
-            let back = !self.was.contains(no) && now.contains(no) && rewound.contains(no);
+            let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);
             if back && said.iter().any(|text| !texts_before.contains(text)) {
                 return Ok(Some(self.found(HarmKind::BringsBack, no, &said)));
             }
@@ -154,15 +162,6 @@ fn speaks(index: &Index, no: RowNo) -> bool {
     row.kind().is_turn()
         && row.is(Flags::SAYS)
         && !row.flags.intersects(Flags::SIDECHAIN | Flags::META | Flags::API_ERROR)
-}
-
-/// Whether a compaction that is reached summed this row up.
-fn is_compacted(index: &Index, no: RowNo, compactions: &[RowNo]) -> bool {
-    let row = &index.rows[no as usize];
-    compactions.iter().any(|compaction| {
-        let it = &index.rows[*compaction as usize];
-        no < *compaction || no > *compaction && row.time != i64::MIN && row.time < it.time
-    })
 }
 
 /// What the rows of a set say, text by text.

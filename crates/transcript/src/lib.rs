@@ -33,11 +33,13 @@ mod scan;
 mod skips;
 mod source;
 mod spoken;
+mod strangers;
 mod succession;
 mod time;
 mod tree;
 mod visits;
 mod walked;
+mod written;
 
 pub use branches::{Branch, BranchKind, Forks};
 pub use class::{Class, Recipe};

@@ -71,18 +71,30 @@ pub struct Plan {
     pub(crate) splices: Vec<Splice>,
     /// The form of a file that another program wrote anew: it is undone first, and nothing else is changed.
     pub(crate) rewritten: Option<Form>,
+    /// Where lines move: all ranges of the file in their new order. A plan that moves lines changes nothing else.
+    pub(crate) moves: Vec<Range<u64>>,
 }
 
 impl Plan {
     /// Whether the file stays as it is.
     pub fn is_empty(&self) -> bool {
-        self.splices.is_empty() && self.rewritten.is_none()
+        self.splices.is_empty() && self.moves.is_empty() && self.rewritten.is_none()
     }
 
     /// Writes the mended file: all bytes of `source` (it has `size`) but those the plan replaces.
     pub fn apply(&self, source: &dyn Source, size: u64, out: &mut dyn Write) -> io::Result<()> {
         if let Some(form) = self.rewritten {
             return rewritten::write(form, FromStart { source, at: 0, size }, out);
+        }
+        for range in &self.moves {
+            copy(source, range.clone(), out)?;
+            // The last line of the file may have no end; it needs one where another follows.
+            if range.end == size && range.start < size && source.bytes(size - 1, 1)? != b"\n" {
+                out.write_all(b"\n")?;
+            }
+        }
+        if !self.moves.is_empty() {
+            return Ok(());
         }
         let mut at = 0;
         for splice in &self.splices {
@@ -96,19 +108,8 @@ impl Plan {
     /// The mended file in memory.
     pub fn apply_to_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
-        if let Some(form) = self.rewritten
-            && rewritten::write(form, bytes, &mut out).is_ok()
-        {
-            return out;
-        }
-        let mut at = 0;
-        for splice in &self.splices {
-            let start = usize::try_from(splice.range.start).unwrap_or(usize::MAX);
-            out.extend_from_slice(bytes.get(at..start).unwrap_or_default());
-            out.extend_from_slice(&splice.with);
-            at = usize::try_from(splice.range.end).unwrap_or(usize::MAX);
-        }
-        out.extend_from_slice(bytes.get(at..).unwrap_or_default());
+        // Memory does not fail to be read or written.
+        drop(self.apply(&bytes, bytes.len() as u64, &mut out));
         out
     }
 }

@@ -1,10 +1,11 @@
 //! What the user gave up, by the links of a file as it is: of two branches that begin with a prompt the later counts.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{NONE, RowNo};
+use crate::index::{NONE, Row, RowNo};
 use crate::order::parents_first;
 use crate::tree::{RowSet, Tree};
 
@@ -19,10 +20,11 @@ enum Fork {
 /// stands in the order in which the rows were written.
 pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &RowSet) -> RowSet {
     let rows = tree.parent.len();
-    let twins = Twins::of(tree, place);
+    let copies = copies(tree);
+    let twins = Twins::of(tree, place, &copies);
     let parent: Vec<RowNo> = tree.numbers().map(|no| twins.parent(tree, no, place)).collect();
     let order = parents_first(rows, |no| Some(parent[no]).filter(|no| *no != NONE).map(|no| no as usize));
-    let stands = |no: RowNo| tree.is_own(no) && !is_copy(tree, no);
+    let stands = |no: RowNo| tree.is_own(no) && !copies.contains_key(&no);
     // Whether a row leads to a prompt before anybody else speaks, and whether it leads to a live row.
     let (mut asks, mut lives) = (vec![false; rows], vec![false; rows]);
     for no in order.iter().rev().copied() {
@@ -115,11 +117,11 @@ fn lost_forks(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> HashMap<RowNo,
         by_id.entry(*id).or_default().push(*no);
     }
     by_id.retain(|_, rows| rows.len() > 1);
-    let mut lost = HashMap::new();
+    let (mut lost, hooks) = (HashMap::new(), Hooks::default());
     for (id, rows) in by_id {
         let first = rows.iter().copied().min_by_key(|no| place(*no)).unwrap_or(NONE);
         let before = (0..first).rev().find(|no| tree.is_main(*no));
-        if before.is_some_and(|before| tree.row_was_lost(before, first)) {
+        if before.is_some_and(|before| tree.row_was_lost(before, first, &hooks)) {
             lost.extend(rows.into_iter().map(|no| (no, id)));
         }
     }
@@ -130,10 +132,10 @@ fn lost_forks(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> HashMap<RowNo,
 struct Twins(HashMap<RowNo, Vec<RowNo>>);
 
 impl Twins {
-    fn of(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> Twins {
+    fn of(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, copies: &HashMap<RowNo, RowNo>) -> Twins {
         let mut twins: HashMap<RowNo, Vec<RowNo>> = HashMap::new();
         for no in tree.numbers().filter(|no| tree.row(*no).is(Flags::REPEATED)) {
-            if let Some(first) = tree.index.find(tree.row(no).uuid).filter(|_| !is_copy(tree, no)) {
+            if let Some(first) = tree.index.find(tree.row(no).uuid).filter(|_| !copies.contains_key(&no)) {
                 twins.entry(first).or_insert_with(|| vec![first]).push(no);
             }
         }
@@ -153,11 +155,26 @@ impl Twins {
     }
 }
 
-/// Whether a row is the same one again; two rows that share an id by accident have times of their own.
-fn is_copy(tree: &Tree<'_>, no: RowNo) -> bool {
-    let row = tree.row(no);
-    row.is(Flags::REPEATED) && tree.index.find(row.uuid).is_some_and(|first| tree.row(first).time == row.time)
+/// Rows that are another one again, and which: the same id at the same time. Two rows that share an id by accident have
+/// times of their own.
+pub(crate) fn copies(tree: &Tree<'_>) -> HashMap<RowNo, RowNo> {
+    let mut seen: HashMap<(RowNo, i64), RowNo> = HashMap::new();
+    let mut copies = HashMap::new();
+    for no in tree.numbers().filter(|no| tree.row(*no).is(Flags::REPEATED)) {
+        let row = tree.row(no);
+        let Some(first) = tree.index.find(row.uuid) else { continue };
+        seen.entry((first, tree.row(first).time)).or_insert(first);
+        let original = *seen.entry((first, row.time)).or_insert(no);
+        if original != no {
+            copies.insert(no, original);
+        }
+    }
+    copies
 }
+
+/// Whether some prompt of the file follows a system row; asked once.
+#[derive(Default)]
+pub(crate) struct Hooks(OnceCell<bool>);
 
 impl Tree<'_> {
     /// A row of the main conversation, whether or not another one has its id.
@@ -168,7 +185,7 @@ impl Tree<'_> {
 
     /// Whether a row was lost between `before` and `first`, the first row of the file that names it as its parent. Then
     /// all rows that name it leave the same place. Else the name is only wrong, and two wrong names may be equal.
-    pub(crate) fn row_was_lost(&self, before: RowNo, first: RowNo) -> bool {
+    pub(crate) fn row_was_lost(&self, before: RowNo, first: RowNo, hooks: &Hooks) -> bool {
         let row = self.row(before);
         let Some(turn) = self.climb(before) else { return true };
         // The user cannot have spoken before the reply was there.
@@ -183,19 +200,15 @@ impl Tree<'_> {
         if lines.into_iter().any(|line| !line.pieces.iter().any(is_row)) {
             return true;
         }
-        // Where a hook's summary stands between every reply and the next prompt, it is what is missing here.
-        row.kind().is_turn() && self.prompts_follow_system_rows()
+        // Where hooks or the agent write a system row behind a reply, that is what may be missing here.
+        row.kind().is_turn() && *hooks.0.get_or_init(|| self.prompts_follow_system_rows())
     }
 
-    /// Whether most prompts of the file follow a system row.
+    /// Whether some prompt of the file follows a system row.
     fn prompts_follow_system_rows(&self) -> bool {
+        let is_summary = |row: &Row| row.kind() == Kind::System && !row.is(Flags::COMPACT_BOUNDARY);
         let parent = |no: RowNo| self.index.row_at(self.index.rows[no as usize].parent);
-        let prompts = self.numbers().filter(|no| self.is_own(*no) && self.is_prompt(*no));
-        let (mut all, mut behind) = (0u32, 0u32);
-        for parent in prompts.filter_map(parent) {
-            all += 1;
-            behind += u32::from(parent.kind() == Kind::System && !parent.is(Flags::COMPACT_BOUNDARY));
-        }
-        behind * 2 > all
+        let mut prompts = self.numbers().filter(|no| self.is_own(*no) && self.is_prompt(*no));
+        prompts.any(|no| parent(no).is_some_and(is_summary))
     }
 }

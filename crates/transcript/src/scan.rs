@@ -392,5 +392,6 @@ pub fn repair_bytes(bytes: &[u8], name: Option<&str>) -> io::Result<(Vec<u8>, Ve
 }
 
 /// One round mends nearly everything; what a round uncovers (a row that was torn off gets an id, then a place)
-/// takes another. More means that two recipes disagree, and the repair is refused.
-pub const MOST_ROUNDS: usize = 6;
+/// takes another; rows of another session, a changed order and ids that two rows share take one each before that. More
+/// means that two recipes disagree, and the repair is refused.
+pub const MOST_ROUNDS: usize = 9;

@@ -189,6 +189,22 @@ fn tree_classes() {
     check(&foreign, Class::B14, "uuid", &[1, 2, 3, 4]);
 }
 
+fn order_classes() {
+    let turned = edited("uauaua", |rows| {
+        rows.insert(2, json!({"type": "last-prompt", "leafUuid": uuid(2), "sessionId": SESSION}));
+        rows.push(json!({"type": "last-prompt", "leafUuid": uuid(6), "sessionId": SESSION}));
+        rows.reverse();
+    });
+    check(&turned, Class::B15, "place", &[1, 2, 3, 4, 5, 6]);
+    let appended = edited("uauaua", |rows| {
+        for row in &mut rows[4..] {
+            row["sessionId"] = json!("0bad5e55-0000-4000-8000-000000000002");
+        }
+        rows[4]["parentUuid"] = Value::Null;
+    });
+    check(&appended, Class::B16, "", &[1, 2, 3, 4]);
+}
+
 fn request_classes() {
     let lost_result = edited("ucraua", |rows| {
         rows[3]["parentUuid"] = json!(uuid(2));
@@ -262,6 +278,7 @@ fn every_class_with_a_recipe_is_found_and_mended() {
     bytes_classes();
     row_classes();
     tree_classes();
+    order_classes();
     request_classes();
     large_payloads();
     let seen = SEEN.lock().unwrap();

@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError};
 use serde_json::Value;
 use support::agents::{AGENTS, Agent, reached, resume};
 use support::conversation::{Conversation, steps};
-use support::damage::{Damage, Kind, break_file, damage};
+use support::damage::{Damage, Kind, break_file, damage, damage_of};
 use support::{SESSION, api, file, parse, show, tokens};
 use transcript::{MOST_ROUNDS, Plan, Transcript, Version, repair_bytes};
 
@@ -190,6 +190,79 @@ fn is_mended(
     Ok(())
 }
 
+/// Damage that leaves every turn in the file, or takes only the row that it names: all that is left must be reached.
+const HARMLESS_ONCE_MENDED: &[Kind] = &[
+    Kind::SortByTime,
+    Kind::NewestFirst,
+    Kind::Reverse,
+    Kind::SwapRows,
+    Kind::Double,
+    Kind::RepeatRun,
+    Kind::TwinId,
+    Kind::OtherSession,
+    Kind::LoseFork,
+    Kind::NulFork,
+    Kind::LoseResults,
+    Kind::ResumedAtEqualTime,
+    Kind::Checkpoint,
+    Kind::ExactCopy,
+    Kind::NulLine,
+    Kind::LastIsSidechain,
+    Kind::SystemOnOld,
+];
+
+/// Pairs and triples of these: every version reaches everything that was live and is still in the file.
+fn everything_left_is_reached(conversation: &Conversation, damages: &[Damage]) -> Result<(), TestCaseError> {
+    let (broken, _) = break_file(&conversation.lines, damages);
+    let judge = || -> Result<(), TestCaseError> {
+        models_agree(&broken)?;
+        let whole = repaired(&broken)?;
+        let harm =
+            Transcript::of(&whole, Some(SESSION)).harm_since(&Transcript::of(&broken, Some(SESSION)))?;
+        prop_assert!(
+            harm.is_none(),
+            "the guard would refuse: {}",
+            harm.map(|h| h.to_string()).unwrap_or_default()
+        );
+        let left: BTreeSet<String> = lines(&broken)
+            .into_iter()
+            .filter_map(parse)
+            .flat_map(|row| tokens(&row["message"].to_string()))
+            .collect();
+        for agent in AGENTS {
+            let after = reached(agent, &whole);
+            let lost: Vec<&String> =
+                conversation.live.intersection(&left).filter(|token| !after.contains(*token)).collect();
+            prop_assert!(lost.is_empty(), "{agent:?} does not reach {lost:?}");
+            let back: Vec<&String> = after.intersection(&conversation.abandoned).collect();
+            prop_assert!(back.is_empty(), "{agent:?} gets back {back:?}");
+            let rows = resume(agent, &whole);
+            let strange = rows.iter().any(|node| node.row["message"].to_string().contains("stranger"));
+            prop_assert!(!strange, "{agent:?} reaches another session");
+            if agent == Agent::A {
+                prop_assert_eq!(api::refusal(&rows), None);
+            }
+        }
+        Ok(())
+    };
+    judge().map_err(|error| {
+        let (whole, plans) = repair_bytes(&broken, Some(SESSION)).unwrap_or_default();
+        TestCaseError::fail(format!(
+            "{error}\n{damages:?}\n{}{}{}",
+            show(&broken),
+            changes(&plans),
+            show(&whole)
+        ))
+    })
+}
+
+fn changes(plans: &[Plan]) -> String {
+    let one = |c: &transcript::Change| {
+        format!("{} row {} {}: {:?} → {:?}\n", c.class.id(), c.row, c.what, c.before, c.after)
+    };
+    plans.iter().flat_map(|plan| plan.changes.iter().map(one).chain(["--\n".to_owned()])).collect()
+}
+
 fn has_turn(bytes: &[u8]) -> bool {
     lines(bytes)
         .into_iter()
@@ -219,6 +292,15 @@ proptest! {
     #[test]
     fn one_damage_is_mended(steps in steps(), checkpoints: bool, damages in damage(1)) {
         check(&Conversation::new(&steps, checkpoints), &damages)?;
+    }
+
+    #[test]
+    fn pairs_and_triples_of_damage_leave_nothing_behind(
+        steps in steps(),
+        checkpoints: bool,
+        damages in damage_of(HARMLESS_ONCE_MENDED, 3),
+    ) {
+        everything_left_is_reached(&Conversation::new(&steps, checkpoints), &damages)?;
     }
 
     #[test]

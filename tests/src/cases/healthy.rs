@@ -54,6 +54,32 @@ pub(super) fn cases() -> Vec<Case> {
             .never(&["ask-01"])
             .unchanged(),
         Case::rows(
+            "goes-on-from-another",
+            &[],
+            "the first turns carry the id of the session that this one goes on from",
+            |b| {
+                let until = b.at(b.ask(3)?)?;
+                for row in b.rows().into_iter().take(until) {
+                    if b[row].get("sessionId").is_some() {
+                        b[row]["sessionId"] = "0bad5e55-0000-4000-8000-000000000002".into();
+                    }
+                }
+                Ok(())
+            },
+        )
+        .unchanged()
+        .on("2.1.325"),
+        Case::rows(
+            "rewound-behind-hooks",
+            &[B11],
+            "the user rewound, and each branch begins with what a hook said",
+            |b| super::order::rewind(b, true),
+        )
+        .turns([0, 1, 2, 3, 4, 8])
+        .never(&["ask-06", "reply-06"])
+        .unchanged()
+        .on("2.1.31"),
+        Case::rows(
             "two-owners",
             &[B7],
             "two processes resumed one session: looks like a rewind, so the user chooses",

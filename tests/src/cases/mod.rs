@@ -2,6 +2,7 @@
 
 mod bytes;
 mod healthy;
+mod order;
 mod place;
 mod request;
 mod rewritten;

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use transcript::Class::{B1, B2, B3, B4, B5, B6, B8, B9, B12, B13, B14};
 
 use super::healthy::new_turn;
-use super::{Case, Place, edit, stranded, without};
+use super::{Case, Place, edit, order, stranded, without};
 use crate::base::{Base, GHOST, Row};
 use crate::conversation::Story;
 
 pub(super) fn cases() -> Vec<Case> {
-    [parents(), rings(), stranded::cases(), leaves(), compactions()].concat()
+    [parents(), rings(), stranded::cases(), leaves(), compactions(), order::cases()].concat()
 }
 
 fn parents() -> Vec<Case> {

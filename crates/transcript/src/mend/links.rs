@@ -8,7 +8,9 @@ use crate::class::Class;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo, ToolRole};
-use crate::tree::RowSet;
+use crate::tree::{RowSet, Tree};
+
+use crate::rewound::Hooks;
 
 use super::Mend;
 
@@ -45,13 +47,18 @@ impl Mend<'_> {
                 ring.push(next);
                 next = self.tree.parent[next as usize];
             }
-            for no in ring {
-                if self.tree.parent[no as usize] >= no {
-                    self.tree.set_parent(no, None);
-                    self.found(Class::B5, no, "it follows the row before it in the file");
-                    let earlier = self.place(no);
-                    self.set_parent(no, earlier, Class::B5);
-                }
+            // A row cannot follow one that was written later. Where no time tells, the order of the file does.
+            let is_false = |no: &RowNo| self.is_newer(self.tree.parent[*no as usize], *no);
+            let by_time = ring.iter().any(is_false);
+            let false_links: Vec<RowNo> = ring
+                .into_iter()
+                .filter(|no| if by_time { is_false(no) } else { self.tree.parent[*no as usize] >= *no })
+                .collect();
+            for no in false_links {
+                self.tree.set_parent(no, None);
+                self.found(Class::B5, no, "it follows the row before it in the file");
+                let earlier = self.place(no);
+                self.set_parent(no, earlier, Class::B5);
             }
         }
     }
@@ -75,7 +82,8 @@ impl Mend<'_> {
         let ids: Vec<u128> = dangling.iter().map(|(_, id)| *id).collect();
         let mut in_subagents = (self.options.in_subagents)(&ids);
         in_subagents.sort_unstable();
-        let mut prompts: HashMap<u128, RowNo> = HashMap::new();
+        let mut branches: HashMap<u128, RowNo> = HashMap::new();
+        let (mut lost_ids, hooks): (HashMap<u128, bool>, _) = (HashMap::new(), Hooks::default());
         for (no, id) in dangling {
             let row = self.tree.row(no);
             let elsewhere = in_subagents.binary_search(&id).is_ok();
@@ -84,15 +92,23 @@ impl Mend<'_> {
                 continue;
             }
             let mut earlier = self.place(no);
-            // Two prompts on one row: the user had gone back to it, and what came in between must not come back.
-            let asks = row.kind() == Kind::User && !row.flags.intersects(Flags::META | Flags::HAS_RESULT);
-            if asks {
-                let first = prompts.entry(id).or_insert(no);
-                let place = self.tree.parent[*first as usize];
+            // Two branches on one row: the user had gone back to it, and what came in between must not come back. A
+            // branch may begin with what a hook said.
+            let begins = match row.kind() {
+                Kind::User => !row.flags.intersects(Flags::META | Flags::HAS_RESULT),
+                Kind::Attachment => true,
+                Kind::System => !row.flags.intersects(Flags::STOP_HOOK | Flags::COMPACT_BOUNDARY),
+                _ => false,
+            };
+            if begins {
+                let first = *branches.entry(id).or_insert(no);
+                let place = self.tree.parent[first as usize];
                 // A row that has lost its own id is the one that both mean.
                 let nameless = |no: RowNo| self.tree.row(no).is(Flags::NO_UUID);
-                let lost = place != NONE && (nameless(place) || self.awaits_row(place));
-                if *first != no && lost && self.tree.segment(place) == self.tree.segment(no) {
+                let lost = |tree: &Tree<'_>| nameless(place) || tree.row_was_lost(place, first, &hooks);
+                let mut lost = || *lost_ids.entry(id).or_insert_with(|| lost(&self.tree));
+                if first != no && place != NONE && lost() && self.tree.segment(place) == self.tree.segment(no)
+                {
                     earlier = Some(place);
                 }
             }
@@ -111,14 +127,6 @@ impl Mend<'_> {
             self.found(class, no, "it follows the nearest row before it");
             self.set_parent(no, earlier, class);
         }
-    }
-
-    /// Whether something must have followed this row before the user could speak: a row was lost behind it. Behind a
-    /// finished reply nothing is missing, and a parent that is nowhere is only a wrong name.
-    fn awaits_row(&self, no: RowNo) -> bool {
-        self.tree
-            .climb(no)
-            .is_none_or(|turn| self.tree.row(turn).kind() != Kind::Assistant || self.tree.is_open_call(turn))
     }
 
     /// Whether a row is a compaction's boundary or summary.
@@ -215,7 +223,7 @@ impl Mend<'_> {
         let mut at = before.unwrap_or(no);
         while at != no && at != NONE {
             let parent = self.tree.parent[at as usize];
-            if parent != NONE && parent >= at {
+            if parent != NONE && parent >= at && !self.is_newer(at, parent) {
                 self.found(Class::B5, at, "it follows the row before it in the file");
                 let earlier = self.preferred_earlier(at);
                 self.set_parent(at, earlier, Class::B5);
@@ -224,6 +232,12 @@ impl Mend<'_> {
             at = parent;
         }
         self.preferred_earlier(no)
+    }
+
+    /// Whether a row is newer than another, as far as both have a date.
+    fn is_newer(&self, a: RowNo, b: RowNo) -> bool {
+        let (a, b) = (self.tree.row(a).time, self.tree.row(b).time);
+        a != i64::MIN && b != i64::MIN && a > b
     }
 
     /// Where a row that lost its parent belongs: a result to its call, a part of a reply to the reply, anything

@@ -10,11 +10,13 @@ mod ids;
 mod leaf;
 mod links;
 mod message;
+mod order;
 mod pairs;
 mod request;
 mod row_text;
 mod runs;
 mod stranded;
+mod strangers;
 mod times;
 
 use std::collections::{BTreeMap, HashMap};
@@ -109,6 +111,14 @@ impl Findings {
 
 /// Plans the repair of an indexed file.
 pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) -> io::Result<(Plan, Shape)> {
+    let in_place = plan_in_place(index, source, options)?;
+    // Which branch lives is told by a row's number: then the rows stay where they are.
+    let moved = if options.branch.is_none() { order::plan(index, source, &in_place.0)? } else { None };
+    Ok(moved.unwrap_or(in_place))
+}
+
+/// Plans a repair that leaves every line in its place.
+fn plan_in_place(index: &Index, source: &dyn Source, options: &Options<'_>) -> io::Result<(Plan, Shape)> {
     let mut mend = Mend {
         tree: Tree::new(index),
         source,
@@ -124,7 +134,10 @@ pub(crate) fn plan(index: &Index, source: &dyn Source, options: &Options<'_>) ->
         elsewhere: 0,
     };
     mend.bytes();
-    mend.duplicates()?;
+    if mend.strangers() || mend.duplicates()? {
+        let leaf = mend.live_end().and_then(|end| mend.tree.climb(end));
+        return mend.finish(leaf);
+    }
     mend.ids();
     mend.times();
     mend.links();

@@ -11,12 +11,57 @@ use crate::tree::RowSet;
 
 use super::Mend;
 
+/// What the agent says in its own name where the last row is the user's.
+const NO_RESPONSE: &[u8] = b"\"No response requested.\"";
+
 impl Mend<'_> {
     pub(super) fn stranded(&mut self) {
         if self.options.branch.is_none() {
             self.late_results();
         }
+        self.early_resumes();
         self.side_steps();
+    }
+
+    /// (e) 2.1.31 resumes at the first of the newest rows. Where a tool's result and the reply to it have one time, that
+    /// is the result: it answers it by itself, beside the reply, and goes on from there (measured). What it wrote goes
+    /// behind the turn that was really the last.
+    fn early_resumes(&mut self) {
+        let Some(leaf) = self.live_end() else { return };
+        let (mut newest, mut late): (Option<Vec<RowNo>>, _) = (None, RowSet::default());
+        for no in self.tree.walk(leaf) {
+            let (row, parent) = (self.tree.row(no), self.tree.parent[no as usize]);
+            let answers = self.tree.index.row_at(parent).is_some_and(|parent| parent.kind() == Kind::User);
+            if row.kind() != Kind::Assistant || row.is(Flags::HAS_CALL) || !answers {
+                continue;
+            }
+            // Nearly every reply follows the turn right before it: then nothing is asked further.
+            if self.settled_before(no, &late) == Some(parent) {
+                continue;
+            }
+            let Some(tail) = self.tail_before(no, &mut late).filter(|tail| *tail != parent) else { continue };
+            let says_nothing =
+                self.row_bytes(no).is_ok_and(|bytes| memchr::memmem::find(&bytes, NO_RESPONSE).is_some());
+            let newest = newest.get_or_insert_with(|| self.newest_until());
+            if says_nothing && newest[no as usize] == parent && self.tree.descends(tail, parent) {
+                self.found(Class::B7, no, "it follows the turn that was the last");
+                self.set_parent(no, Some(tail), Class::B7);
+            }
+        }
+    }
+
+    /// For every row the newest of those before it in the file, the first of equals: where 2.1.31 would have resumed.
+    fn newest_until(&self) -> Vec<RowNo> {
+        let mut newest = NONE;
+        let until = self.tree.numbers().map(|no| {
+            let before = newest;
+            let is_newer = newest == NONE || self.tree.row(no).time > self.tree.row(newest).time;
+            if self.tree.is_dated(no) && is_newer {
+                newest = no;
+            }
+            before
+        });
+        until.collect()
     }
 
     /// (a) A stop hook's summary written beside the reply and continued from; (b) an automatic "continue" hung on a
@@ -60,14 +105,7 @@ impl Mend<'_> {
         let first = if segment == NONE { 0 } else { segment };
         let mut before = no;
         loop {
-            let tree = &self.tree;
-            let settled = |no: RowNo| {
-                tree.is_main(no)
-                    && tree.row(no).kind().is_turn()
-                    && !tree.is_open_call(no)
-                    && !late.contains(no)
-            };
-            let candidate = self.skips.settled.last(before, settled).filter(|no| *no >= first)?;
+            let candidate = self.settled_before(before, late).filter(|no| *no >= first)?;
             if !self.is_late(candidate) {
                 return Some(candidate);
             }
@@ -79,13 +117,22 @@ impl Mend<'_> {
         }
     }
 
+    /// The last turn before `no` that is neither a call that was never answered nor known to be late.
+    fn settled_before(&mut self, no: RowNo, late: &RowSet) -> Option<RowNo> {
+        let tree = &self.tree;
+        let settled = |no: RowNo| {
+            tree.is_main(no) && tree.row(no).kind().is_turn() && !tree.is_open_call(no) && !late.contains(no)
+        };
+        self.skips.settled.last(no, settled)
+    }
+
     /// (c) A tool's result that arrived after the conversation had moved on, grafted on its old call: it would be
     /// the leaf, and everything said since invisible. It goes aside.
     fn late_results(&mut self) {
-        while let Some(late) = self.live_end() {
-            if !self.is_late(late) {
-                return;
-            }
+        // Behind a compaction that kept rows, 2.1.325 resumes at the last row whatever the checkpoint says.
+        loop {
+            let ends = [self.live_end(), self.tree.last_row()];
+            let Some(late) = ends.into_iter().flatten().find(|no| self.is_late(*no)) else { return };
             self.found(Class::B7, late, "the late result goes aside");
             self.drop_row(late, Class::B7);
         }

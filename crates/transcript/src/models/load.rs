@@ -132,7 +132,8 @@ impl<'a> Loaded<'a> {
                 self.deleted.insert(node);
             }
         }
-        let mut parent = anchor;
+        // Where the summary itself is forgotten, what was kept follows its own end.
+        let mut parent = if self.preserved && self.deleted.contains(anchor) { last } else { anchor };
         for node in kept {
             self.nodes[node as usize].parent = std::mem::replace(&mut parent, node);
         }

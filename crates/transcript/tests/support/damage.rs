@@ -24,6 +24,8 @@ kinds! {
     EmptyText, BlankText, EmptyBlock, NoBlocks, BadThinking, BadImage, HalfCharacter, Nul,
     OrphanResult, RepeatedCall, LateResult, StaleContinue, StraySystem, SystemOnOld, Checkpoint, LastIsSidechain,
     ProgressBehind, UnknownParentKind,
+    SortByTime, NewestFirst, Reverse, SwapRows, Double, RepeatRun, TwinId, OtherSession, LoseFork, NulFork,
+    LoseResults, ResumedAtEqualTime,
     CutTail, CutInside, Splice, Glue, NulBefore, NulAfter, NulLine, NullLine, Garbage, OpenEnd, CarriageReturn,
 }
 
@@ -36,7 +38,12 @@ pub struct Damage {
 }
 
 pub fn damage(most: usize) -> impl Strategy<Value = Vec<Damage>> {
-    let one = (prop::sample::select(KINDS), 0..1000usize, 0..1000usize)
+    damage_of(KINDS, most)
+}
+
+/// Up to so many acts of damage of these kinds.
+pub fn damage_of(kinds: &'static [Kind], most: usize) -> impl Strategy<Value = Vec<Damage>> {
+    let one = (prop::sample::select(kinds), 0..1000usize, 0..1000usize)
         .prop_map(|(kind, at, other)| Damage { kind, at, other });
     prop::collection::vec(one, 1..=most)
 }
@@ -258,6 +265,146 @@ impl Damage {
                 let parent = lines[at].row()?["parentUuid"].clone();
                 set(lines, at, "parentUuid", json!(fresh));
                 lines.insert(at, Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": "new-invention", "sessionId": SESSION, "uuid": fresh, "timestamp": newest})));
+            }
+            Kind::SortByTime | Kind::NewestFirst => {
+                if lines.iter().any(|line| line.row().is_none()) {
+                    return None; // a tool that sorts by a field must be able to read it
+                }
+                let time =
+                    |line: &Line| line.row().and_then(|row| row["timestamp"].as_str().map(str::to_owned));
+                if self.kind == Kind::SortByTime {
+                    lines.sort_by_key(time);
+                } else {
+                    lines.sort_by_key(|line| std::cmp::Reverse(time(line)));
+                }
+                return None;
+            }
+            Kind::Reverse => {
+                lines.reverse();
+                return None;
+            }
+            Kind::SwapRows => {
+                if at + 1 < lines.len() {
+                    lines.swap(at, at + 1);
+                }
+                return None;
+            }
+            Kind::Double => {
+                lines.extend(lines.clone());
+                return None;
+            }
+            Kind::RepeatRun => {
+                let run = lines[at..(at + 1 + self.other % 6).min(lines.len())].to_vec();
+                lines.extend(run);
+                return None;
+            }
+            Kind::TwinId => {
+                // Two turns get one id, and the children of each name it.
+                let turns = turns(lines);
+                let (Some(a), Some(b)) = (pick(&turns, self.at), pick(&turns, self.other)) else {
+                    return None;
+                };
+                let (first, second) = (a.min(b), a.max(b));
+                let (keep, lose) = (id(lines, first), id(lines, second));
+                if lines[first].row()?["type"] != lines[second].row()?["type"] || keep == lose {
+                    return None;
+                }
+                for line in lines.iter_mut() {
+                    if let Line::Row(row) = line {
+                        for key in ["uuid", "parentUuid", "leafUuid"] {
+                            if row[key] == lose && !lose.is_null() {
+                                row[key] = keep.clone();
+                            }
+                        }
+                        unset_nulls(row);
+                    }
+                }
+                return None;
+            }
+            Kind::OtherSession => {
+                let other_id = "0bad5e55-0000-4000-8000-000000000002";
+                let mut parent = Value::Null;
+                for n in 0..2 + self.other % 4 {
+                    let own = json!(uuid(0x00ee_0000 + self.at * 10 + n));
+                    let (kind, role) = if n % 2 == 0 { ("user", "user") } else { ("assistant", "assistant") };
+                    let time = timestamp(81_000_000 + i64::try_from(n).unwrap_or(0) * 60_000);
+                    lines.push(Line::Row(json!({"parentUuid": parent, "isSidechain": false, "type": kind, "sessionId": other_id, "message": {"id": format!("msg_o{n}"), "role": role, "content": [{"type": "text", "text": format!("stranger {n}")}]}, "uuid": own, "timestamp": time})));
+                    parent = own;
+                }
+                lines.push(Line::Row(
+                    json!({"type": "last-prompt", "leafUuid": parent, "sessionId": other_id}),
+                ));
+                return None;
+            }
+            Kind::LoseFork | Kind::NulFork => {
+                // The row that several prompts follow: where the user went back to.
+                let parents: Vec<Value> = lines
+                    .iter()
+                    .filter_map(Line::row)
+                    .filter(|row| row["promptId"].is_string())
+                    .map(|row| row["parentUuid"].clone())
+                    .filter(|parent| !parent.is_null())
+                    .collect();
+                let fork =
+                    parents.iter().find(|id| parents.iter().filter(|other| other == id).count() > 1)?;
+                let at = lines.iter().position(|line| line.row().is_some_and(|row| row["uuid"] == *fork))?;
+                // Of a system row that is gone without a trace nothing tells, unless others of its kind are there.
+                let system = |line: &Line| {
+                    line.row().is_some_and(|row| {
+                        row["type"] == "system"
+                            && row["subtype"] != "compact_boundary"
+                            && parents.contains(&row["uuid"])
+                    })
+                };
+                let told = !system(&lines[at]) || lines.iter().filter(|line| system(line)).count() > 1;
+                if self.kind == Kind::LoseFork && told {
+                    lines.remove(at);
+                } else {
+                    lines[at] = Line::Raw(vec![0; lines[at].bytes().len()]);
+                }
+                return None;
+            }
+            Kind::LoseResults => {
+                // The results of a call that was answered; the conversation goes on from the call.
+                let result = |line: &Line| {
+                    line.row().is_some_and(|row| {
+                        row["message"]["content"][0]["type"] == "tool_result"
+                            && row["message"]["content"][0]["content"] == "done"
+                    })
+                };
+                let found: Vec<usize> = (0..lines.len()).filter(|at| result(&lines[*at])).collect();
+                let at = pick(&found, self.at)?;
+                let (own, parent) = (id(lines, at), lines[at].row()?["parentUuid"].clone());
+                if lines.iter().filter_map(Line::row).filter(|row| row["parentUuid"] == own).count() > 1 {
+                    return None; // where the agent resumed could not be told any more
+                }
+                lines.remove(at);
+                for at in 0..lines.len() {
+                    if lines[at].row().is_some_and(|row| row["parentUuid"] == own) {
+                        set(lines, at, "parentUuid", parent.clone());
+                    }
+                }
+                return None;
+            }
+            Kind::ResumedAtEqualTime => {
+                // 2.1.31 resumed at the first of two rows with the newest time, a tool's result.
+                let last = *rows(lines).last()?;
+                let reply = lines[last].row()?.clone();
+                let parent = lines
+                    .iter()
+                    .position(|line| line.row().is_some_and(|row| row["uuid"] == reply["parentUuid"]))?;
+                if reply["type"] != "assistant"
+                    || lines[parent].row()?["message"]["content"][0]["type"] != "tool_result"
+                {
+                    return None;
+                }
+                let time = reply["timestamp"].clone();
+                set(lines, parent, "timestamp", time);
+                let (answer, ask) = (uuid(0x00dd_0000 + lines.len()), uuid(0x00dd_8000 + lines.len()));
+                let result = lines[parent].row()?["uuid"].clone();
+                lines.push(Line::Row(json!({"parentUuid": result, "isSidechain": false, "type": "assistant", "sessionId": SESSION, "message": {"id": "msg_synthetic", "model": "<synthetic>", "role": "assistant", "content": [{"type": "text", "text": "No response requested."}]}, "uuid": answer, "timestamp": timestamp(82_000_000)})));
+                lines.push(Line::Row(json!({"parentUuid": answer, "isSidechain": false, "type": "user", "sessionId": SESSION, "promptId": "p_after", "message": {"role": "user", "content": "and now"}, "uuid": ask, "timestamp": timestamp(82_060_000)})));
+                return None;
             }
             Kind::CutTail => {
                 let mut bytes = lines.pop()?.bytes();
