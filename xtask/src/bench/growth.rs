@@ -1,5 +1,6 @@
 //! How the time of a scan and of a repair grows with the rows, for every shape that a transcript can have.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,12 +16,12 @@ const LIMIT: f64 = 2.5;
 
 /// The growth of a scan and of a repair from so many rows to twice as many.
 pub(super) fn lines(rows: usize) -> Vec<Line> {
-    let scan = |bytes: &[u8]| -> Result<()> { Ok(drop(Transcript::of(bytes, None).examine()?)) };
-    let repair = |bytes: &[u8]| -> Result<()> { Ok(drop(repair_bytes(bytes, None)?)) };
+    let scan = |bytes: &[u8]| Transcript::of(bytes, None).examine().map(drop);
+    let repair = |bytes: &[u8]| repair_bytes(bytes, None).map(drop);
     vec![line("scan", rows, scan), line("repair", rows, repair)]
 }
 
-fn line(name: &str, rows: usize, work: impl Fn(&[u8]) -> Result<()>) -> Line {
+fn line(name: &str, rows: usize, work: impl Fn(&[u8]) -> io::Result<()>) -> Line {
     let shapes = shapes::ALL.len();
     let what = format!("{name}, {rows} rows and twice as many, {shapes} shapes, the one that grows most");
     Line::of(what, "at most 2.5 times", || {
@@ -40,7 +41,7 @@ fn line(name: &str, rows: usize, work: impl Fn(&[u8]) -> Result<()>) -> Line {
 }
 
 /// The CPU time of the fastest of five runs: whatever else the machine does can only add to it.
-fn fastest(bytes: &[u8], work: impl Fn(&[u8]) -> Result<()>) -> Result<Duration> {
+fn fastest(bytes: &[u8], work: impl Fn(&[u8]) -> io::Result<()>) -> Result<Duration> {
     let mut fastest = Duration::MAX;
     for _ in 0..5 {
         let start = own_time();

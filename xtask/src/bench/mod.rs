@@ -105,7 +105,7 @@ struct Bound {
 impl Bound {
     const ROWS: Bound = Bound { times: 4.0, words: "at most 4 times" };
     /// Each row has a cost of its own, whatever its size.
-    const SMALL_ROWS: Bound = Bound { times: 9.0, words: "at most 9 times" };
+    const SMALL_ROWS: Bound = Bound { times: 7.0, words: "at most 7 times" };
 }
 
 struct Bench {
