@@ -39,7 +39,9 @@ pub(crate) fn is_whole(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<bool> {
         match key.raw(bytes) {
             b"type" => kind = text(cursor)?,
             b"content" => members.content = shape(cursor)?,
-            b"skills" | b"files" | b"response" | b"blockingError" | b"memories" => {
+            b"files" => members.own = list_of(cursor, bytes, &[(b"uri", b'"'), (b"diagnostics", b'[')])?,
+            b"memories" => members.own = list_of(cursor, bytes, &[(b"path", b'"')])?,
+            b"skills" | b"response" | b"blockingError" => {
                 members.own = shape(cursor)?;
             }
             b"addedLines" | b"addedBlocks" => members.added = shape(cursor)?,
@@ -59,6 +61,33 @@ pub(crate) fn is_whole(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<bool> {
         }
         _ => true,
     })
+}
+
+/// A list whose items all have these members, each by its name and how its value begins.
+fn list_of(cursor: &mut Cursor<'_>, bytes: &[u8], needed: &[(&[u8], u8)]) -> Option<Shape> {
+    if cursor.peek()? != b'[' {
+        cursor.value()?;
+        return Some(Shape::Nothing);
+    }
+    let mut shape = Shape::List;
+    cursor.array(|cursor| {
+        if cursor.peek()? != b'{' {
+            shape = Shape::Nothing;
+            return cursor.value();
+        }
+        let mut there = 0;
+        cursor.object(|cursor, key| {
+            let begins = cursor.peek()?;
+            there +=
+                usize::from(needed.iter().any(|(name, first)| key.raw(bytes) == *name && begins == *first));
+            cursor.value()
+        })?;
+        if there < needed.len() {
+            shape = Shape::Nothing;
+        }
+        Some(())
+    })?;
+    Some(shape)
 }
 
 fn shape(cursor: &mut Cursor<'_>) -> Option<Shape> {

@@ -270,13 +270,16 @@ impl Facts {
     fn block(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Option<()> {
         let (mut kind, mut id, mut of, mut said, mut thought, mut signature) =
             (None, None, None, None, None, None);
-        let (mut input_is_object, mut output_is_text) = (false, true);
+        let (mut input_is_object, mut output_is_text, mut odd_text) = (false, true, false);
         cursor.object(|cursor, key| {
             match key.raw(bytes) {
                 b"type" => kind = text(cursor)?,
                 b"id" => id = text(cursor)?,
                 b"tool_use_id" => of = text(cursor)?,
-                b"text" => said = text(cursor)?,
+                b"text" => {
+                    odd_text = !matches!(cursor.peek()?, b'"' | b'n');
+                    said = text(cursor)?;
+                }
                 b"thinking" => thought = text(cursor)?,
                 b"signature" => signature = text(cursor)?,
                 b"input" => {
@@ -295,6 +298,8 @@ impl Facts {
             Some(())
         })?;
         match kind.map_or(&b""[..], |kind: Str| kind.raw(bytes)) {
+            // Older agents cannot read a text that is a number or an object (measured).
+            b"text" if odd_text => self.flags.insert(Flags::MALFORMED | Flags::SAYS),
             b"text" => {
                 let blank = said.is_none_or(|said: Str| is_blank(said.raw(bytes)));
                 self.flags.insert(if blank { Flags::EMPTY_TEXT } else { Flags::SAYS });

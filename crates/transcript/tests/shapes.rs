@@ -173,6 +173,14 @@ fn a_tools_result_that_is_no_text_becomes_one() {
 }
 
 #[test]
+fn a_text_that_is_no_text_becomes_one() {
+    let mut rows = talk("uaua");
+    rows[1]["message"]["content"][0]["text"] = json!(7);
+    let whole = mended(&rows, Class::A8, &[1, 3, 4]);
+    assert_eq!(whole[1]["message"]["content"], json!([{"type": "text", "text": "7"}]));
+}
+
+#[test]
 fn an_attachment_without_what_its_kind_needs_goes_aside() {
     let attached = |attachment: &Value| {
         let mut rows = talk("uaua");
@@ -200,6 +208,8 @@ fn an_attachment_without_what_its_kind_needs_goes_aside() {
         json!({"type": "nested_memory"}),
         json!({"type": "relevant_memories"}),
         json!({"type": "diagnostics"}),
+        json!({"type": "diagnostics", "files": [{}]}),
+        json!({"type": "relevant_memories", "memories": [{"content": "x"}]}),
         json!({"type": "deferred_tools_delta", "addedLines": []}),
         json!({"type": "agent_listing_delta", "removedTypes": []}),
         json!({"type": "mcp_instructions_delta"}),
@@ -215,6 +225,8 @@ fn an_attachment_without_what_its_kind_needs_goes_aside() {
         json!({"type": "hook_success"}),
         json!({"type": "todo_reminder", "content": []}),
         json!({"type": "todo"}),
+        json!({"type": "diagnostics", "files": [{"uri": "file:///x", "diagnostics": []}]}),
+        json!({"type": "relevant_memories", "memories": [{"path": "/x", "content": "x"}]}),
         json!({"type": "deferred_tools_delta", "addedLines": [], "removedNames": []}),
         json!({"type": "invented_tomorrow"}),
         json!({}),

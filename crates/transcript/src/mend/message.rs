@@ -116,7 +116,10 @@ impl Fixes {
             _ => None,
         };
         let goes = match kind.as_str() {
-            "text" => self.has(Class::C5) && raw("text").is_none_or(is_blank),
+            "text" => {
+                let nothing = item.get("text").is_none_or(|text| matches!(text.node, Node::Null));
+                self.has(Class::C5) && (nothing || raw("text").is_some_and(is_blank))
+            }
             "thinking" => {
                 let empty = raw("thinking").is_none_or(<[u8]>::is_empty);
                 let signed = raw("signature").is_some_and(crate::facts::is_base64);
@@ -140,6 +143,7 @@ impl Fixes {
             return Fate::Goes;
         }
         match kind.as_str() {
+            "text" if self.has(Class::A8) => member_as_text(item, "text", row),
             "tool_use" if self.has(Class::A8) && !item.get("input").is_some_and(Outline::is_object) => {
                 self.with_empty_input(item, row)
             }
@@ -211,6 +215,17 @@ fn holds_blocks(output: Option<&Outline>) -> bool {
         Some(Node::Array(items)) => items.iter().all(Outline::is_object),
         Some(_) => false,
     }
+}
+
+/// A text that is a number or an object becomes its JSON as text.
+fn member_as_text(item: &Outline, key: &str, row: &[u8]) -> Fate {
+    let Some(value) = item.get(key) else { return Fate::Stays };
+    if matches!(value.node, Node::String(_) | Node::Null) {
+        return Fate::Stays;
+    }
+    let text = encode(&String::from_utf8_lossy(&row[value.range.clone()]));
+    let range = value.range.start - item.range.start..value.range.end - item.range.start;
+    Fate::Becomes(splice(&row[item.range.clone()], range, &text))
 }
 
 /// A tool's output that is a number or an object: 2.1.31 cannot resume because of it (measured). Its JSON becomes the text.
