@@ -91,6 +91,20 @@ impl Lost {
         }
     }
 
+    /// What to do about it, a line for each choice.
+    pub fn remedy_lines(&self, session: &SessionId) -> Vec<String> {
+        let Lost::Choice { generations, doubt } = self else { return vec![self.remedy(session)] };
+        let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
+        vec![
+            format!("yours to choose, because {}:", doubt.words()),
+            format!("  claude --resume {session}  goes on with the file"),
+            format!(
+                "  rekindle vault restore {id} --version {newest}  brings the other version back under a new id"
+            ),
+            format!("  rekindle repair {id}  keeps both"),
+        ]
+    }
+
     /// The command that deals with it, in a sentence.
     pub fn remedy(&self, session: &SessionId) -> String {
         match self {

@@ -54,7 +54,8 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     }
     for (loss, lost) in context.clinic.losses()? {
         if let (Some(session), Some(lost @ doctor::Lost::Choice { .. })) = (&loss.session, &lost) {
-            out.line(&format!("{}  {}", session.short(), lost.remedy(session)));
+            out.line(session.short());
+            lost.remedy_lines(session).iter().for_each(|line| out.line(&format!("  {line}")));
         }
     }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();

@@ -74,7 +74,8 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         let name = loss.session.as_ref().map_or("history", |session| session.short());
         out.line(&format!("{name}  {}: {}", event_word(loss.event), context.short_path(&loss.path)));
         if let (Some(lost), Some(session)) = (lost, &loss.session) {
-            out.line(&format!("  a resume loses {}; {}", lost.loses(), lost.remedy(session)));
+            out.line(&format!("  a resume loses {}", lost.loses()));
+            lost.remedy_lines(session).iter().for_each(|line| out.line(&format!("  {line}")));
         }
     }
     out.finish()
