@@ -101,3 +101,76 @@ fn a_live_agent_keeps_its_conversation_when_a_newer_one_in_it_dies() {
     assert!(crashed, "{}", record(&home));
     assert!(home.rekindle(&["repair", ID]).unwrap().success());
 }
+
+#[test]
+fn an_agent_whose_events_nobody_has_read_owns_its_conversation() {
+    let home = damaged_home();
+    let damaged = fs::read(home.transcript(ID)).unwrap();
+    // A conversation that rekindle has never heard of can be repaired.
+    assert!(!record_path(&home).exists());
+    assert!(home.rekindle(&["repair", ID]).unwrap().success());
+    let repaired = fs::read(home.transcript(ID)).unwrap();
+    assert_ne!(repaired, damaged);
+
+    assert!(home.rekindle(&["pause"]).unwrap().success());
+    let agent = play_agent(&home, "agent");
+    assert!(!record_path(&home).exists(), "a paused rekindle reads no event");
+    let owner = format!("process {} ", agent.pid());
+    let undone = home.rekindle(&["undo"]).unwrap();
+    assert_eq!(undone.code(), Some(3), "{}", words(&undone));
+    assert!(words(&undone).contains(&owner), "{}", words(&undone));
+    assert_eq!(fs::read(home.transcript(ID)).unwrap(), repaired);
+    fs::write(home.transcript(ID), &damaged).unwrap();
+    lab::talk::set_age(&home.transcript(ID), 3600).unwrap();
+    repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &damaged, &owner);
+
+    drop(agent);
+    assert!(home.rekindle(&["repair", ID]).unwrap().success(), "the process table shows that it is gone");
+}
+
+#[test]
+fn an_edited_or_broken_record_takes_no_agent_its_conversation() {
+    let home = damaged_home();
+    let before = fs::read(home.transcript(ID)).unwrap();
+    let agent = play_agent(&home, "agent");
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    let genuine = fs::read(record_path(&home)).unwrap();
+    let owner = format!("process {} ", agent.pid());
+    let edits: [(&str, fn(&mut Value)); 4] = [
+        ("crashed", |record| record["status"] = json!("crashed")),
+        ("ended", |record| {
+            record["status"] = json!("ended_cleanly");
+            record["runs"][0]["endedAt"] = record["lastSeen"].clone();
+        }),
+        ("said to be gone", |record| {
+            (record["status"], record["reason"]) = (json!("crashed"), json!("owner_gone"));
+            record["runs"][0]["endReason"] = json!("owner_gone");
+        }),
+        ("forgotten", |record| {
+            (record["runs"], record["status"]) = (json!([]), json!("crashed"));
+        }),
+    ];
+    for (name, edit) in edits {
+        let mut edited: Value = serde_json::from_slice(&genuine).unwrap();
+        edit(&mut edited);
+        fs::write(record_path(&home), serde_json::to_string_pretty(&edited).unwrap() + "\n").unwrap();
+        eprintln!("{name}");
+        repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &before, &owner);
+        let recovered = words(&home.rekindle(&["recover", ID, "--dry-run"]).unwrap());
+        assert!(recovered.contains(&owner), "{name}: {recovered}");
+        // That gave the record a new code, and no word of it more weight.
+        repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &before, &owner);
+    }
+    for broken in ["", "{\"schema\": 1, \"sess"] {
+        fs::write(record_path(&home), broken).unwrap();
+        repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &before, "rekindle settle");
+    }
+    fs::remove_file(record_path(&home)).unwrap();
+    repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &before, &owner);
+
+    drop(agent);
+    fs::write(record_path(&home), "").unwrap();
+    repair_is_refused(&home, &home.rekindle(&["repair", ID]).unwrap(), &before, "rekindle settle");
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    assert!(home.rekindle(&["repair", ID]).unwrap().success());
+}

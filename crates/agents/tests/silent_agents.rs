@@ -95,16 +95,19 @@ fn an_agent_on_record_elsewhere_is_not_in_it() {
     let (path, _) = (place.write(THIS, 0), place.write(OTHER, 30));
     let pid = agent.0.id();
     let start = agents::claude::process::Processes::look().get(pid).unwrap().start_ticks;
-    let recorded = move |start: u64| {
+    let recorded = move |start: u64, genuine: bool| {
         let domain = PidDomain::own();
         move |session: &SessionId| match session.as_str() {
-            OTHER => vec![RecordedRun::Open { pid, start, domain: domain.clone() }],
+            OTHER => vec![RecordedRun::Open { pid, start, domain: domain.clone(), genuine }],
             _ => Vec::new(),
         }
     };
-    assert_eq!(place.owner(&path, recorded(start)), Owner::Nobody);
+    assert_eq!(place.owner(&path, recorded(start, true)), Owner::Nobody);
     // A record of an earlier process with the same id says nothing of this one.
-    let owner = place.owner(&path, recorded(start + 1));
+    let owner = place.owner(&path, recorded(start + 1, true));
+    assert!(may_be_in_it(&owner, &agent), "{owner:?}");
+    // Nor does one that was edited.
+    let owner = place.owner(&path, recorded(start, false));
     assert!(may_be_in_it(&owner, &agent), "{owner:?}");
 }
 

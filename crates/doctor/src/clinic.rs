@@ -1,6 +1,6 @@
 //! What every act needs: where the state is, which agents' directories there are, and the vault.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agents::claude::ConfigDir;
 use jiff::Timestamp;
@@ -19,10 +19,12 @@ pub struct Clinic {
     pub configs: Vec<ConfigDir>,
     /// The mirror of conversations.
     pub vault: Vault,
+    /// Where the machine's key lies; without it nothing in the state directory counts as this machine's own word.
+    pub(crate) machine_key: Option<PathBuf>,
     /// What the command that runs has changed so far.
     pub(crate) operation: Current,
     /// Files in no agent's folder that the user named in this command.
-    pub(crate) named: std::sync::Mutex<Vec<std::path::PathBuf>>,
+    pub(crate) named: std::sync::Mutex<Vec<PathBuf>>,
 }
 
 impl Clinic {
@@ -36,9 +38,16 @@ impl Clinic {
             state,
             configs,
             vault,
+            machine_key: None,
             operation: Current::default(),
             named: std::sync::Mutex::default(),
         })
+    }
+
+    /// The same, with the machine's key.
+    #[must_use]
+    pub fn with_key(self, path: &Path) -> Clinic {
+        Clinic { machine_key: Some(path.to_path_buf()), ..self }
     }
 
     /// The configuration directory a transcript lies in, if it is one of ours.

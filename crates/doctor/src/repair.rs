@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::SessionId;
-use agents::claude::{ConfigDir, Owner, Owners, TranscriptFile};
+use agents::claude::{ConfigDir, Owner, Owners, RunLookup, TranscriptFile};
 use jiff::Timestamp;
 use serde::Serialize;
 use state::durable::{self, Kept};
@@ -183,12 +183,16 @@ impl Clinic {
         if let Some(around) = path.ancestors().nth(3) {
             configs.push(ConfigDir::new(around));
         }
-        Owners::look(&configs).beside(state::record::recorded_runs(&self.state))
+        Owners::look(&configs).beside(self.recorded_runs())
     }
 
     /// A look at who owns what, by the known directories and by what is on record.
     pub fn owners(&self) -> Owners {
-        Owners::look(&self.configs).beside(state::record::recorded_runs(&self.state))
+        Owners::look(&self.configs).beside(self.recorded_runs())
+    }
+
+    fn recorded_runs(&self) -> RunLookup {
+        state::record::recorded_runs(&self.state, self.machine_key.as_deref())
     }
 
     /// Held by whoever changes a conversation's file.

@@ -59,7 +59,7 @@ impl Surroundings {
         let known = || state::accounts::known(&state);
         let of_records = if self.claude.is_some() { Vec::new() } else { known() };
         let configs = self.all_configs(config, of_records);
-        Clinic::open(state, configs)
+        Ok(Clinic::open(state, configs)?.with_key(&self.machine_key))
     }
 
     /// The agents' configuration directories: what the environment names alone, else the home's and the slots'.

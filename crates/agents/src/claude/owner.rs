@@ -64,6 +64,9 @@ pub enum RecordedRun {
         start: u64,
         /// Where that id means something.
         domain: PidDomain,
+        /// Whether this machine wrote that down. What it did not write may keep an agent from being started, and proves
+        /// nothing else.
+        genuine: bool,
     },
     /// The user has said that this process is gone, although nothing shows it.
     SaidGone {
@@ -121,26 +124,29 @@ impl Owners {
         for run in &recorded {
             match run {
                 RecordedRun::SaidGone { .. } => {}
-                RecordedRun::Open { pid, start, domain } => match self.processes.vantage().reach(domain) {
-                    Reach::Gone => {}
-                    Reach::Unknown { why } => {
-                        // From the initial namespace the processes of all others are seen, under other ids.
-                        if let Some(process) = self.processes.in_namespace(domain, *pid, *start) {
-                            let (pid, since_ms) = (process.pid, process.started_ms);
-                            let evidence = "its record names it, in a container";
-                            return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                RecordedRun::Open { pid, start, domain, .. } => {
+                    match self.processes.vantage().reach(domain) {
+                        Reach::Gone => {}
+                        Reach::Unknown { why } => {
+                            // From the initial namespace the processes of all others are seen, under other ids.
+                            if let Some(process) = self.processes.in_namespace(domain, *pid, *start) {
+                                let (pid, since_ms) = (process.pid, process.started_ms);
+                                let evidence = "its record names it, in a container";
+                                return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                            }
+                            unknown = Some(format!("process {pid} was in it, and {why}"));
                         }
-                        unknown = Some(format!("process {pid} was in it, and {why}"));
-                    }
-                    Reach::Here => {
-                        let same = |process: &&Process| process.start_ticks == *start && process.is_agent();
-                        if let Some(process) = self.processes.get(*pid).filter(same) {
-                            let (pid, since_ms) = (process.pid, process.started_ms);
-                            let evidence = "its record names it";
-                            return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                        Reach::Here => {
+                            let same =
+                                |process: &&Process| process.start_ticks == *start && process.is_agent();
+                            if let Some(process) = self.processes.get(*pid).filter(same) {
+                                let (pid, since_ms) = (process.pid, process.started_ms);
+                                let evidence = "its record names it";
+                                return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                            }
                         }
                     }
-                },
+                }
                 RecordedRun::Unreadable { why } => unknown = Some(why.clone()),
             }
         }

@@ -46,8 +46,9 @@ impl Owners {
     /// A record of another conversation says that the agent is in it now: hooks follow `/clear` and `/resume`.
     fn recorded_elsewhere(&self, process: &Process, session: &SessionId, folder: &Path) -> bool {
         let is_it = |run: &RecordedRun| match run {
-            RecordedRun::Open { pid, start, domain } => {
-                *pid == process.pid
+            RecordedRun::Open { pid, start, domain, genuine } => {
+                *genuine
+                    && *pid == process.pid
                     && *start == process.start_ticks
                     && matches!(self.processes().vantage().reach(domain), Reach::Here)
             }

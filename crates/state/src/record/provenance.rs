@@ -6,7 +6,7 @@ use agents::claude::pid_domain::PidDomain;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Grade, Run, SessionRecord};
+use super::{Evidence, Grade, Run, SAID_GONE, SessionRecord};
 
 /// Where a run's arguments, environment and pane come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +127,12 @@ pub(super) fn distrust(record: &mut SessionRecord) {
     mark_untrusted(record);
     for run in &mut record.runs {
         run.grade = Some(Grade::Guess);
+        // Only the user says that, and only in a record that this machine sealed.
+        if run.end_reason.as_deref() == Some(SAID_GONE) {
+            (run.end_reason, run.ended_at) = (None, None);
+        }
     }
+    record.reason = record.reason.take().filter(|reason| reason != SAID_GONE);
     for evidence in &mut record.evidence {
         evidence.grade = Grade::Guess;
     }

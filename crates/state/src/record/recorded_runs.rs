@@ -1,11 +1,19 @@
 //! The processes that a record knows of a conversation, to tell whether an agent may be in it.
 
+use std::io;
+use std::path::Path;
+use std::sync::OnceLock;
+
 use agents::SessionId;
+use agents::claude::chain::Link;
 use agents::claude::pid_domain::PidDomain;
 use agents::claude::{RecordedRun, RunLookup};
 
-use super::{RecordError, Run, SessionRecord, Status, load};
+use super::{Held, Provenance, RecordError, Run, SessionRecord, Status, load, untrusted_since};
 use crate::StateDir;
+use crate::machine_key::MachineKey;
+use crate::seal::{Key, Origin};
+use crate::spool::{self, Read};
 
 /// Why a run ended whose user said that its process is gone (`recover ID --owner-gone`).
 pub const SAID_GONE: &str = "owner_gone";
@@ -22,31 +30,130 @@ impl Run {
     }
 }
 
-/// Looks into the records of this state directory. Whether a record is genuine does not matter here: all it can do is keep
-/// an agent from being started.
-pub fn recorded_runs(state: &StateDir) -> RunLookup {
-    let state = state.clone();
-    Box::new(move |session: &SessionId| match load(&state, None, session) {
-        Ok(held) => held.map_or_else(Vec::new, |held| of(&held.record)),
-        // It is made again from its spool by the next settle.
-        Err(RecordError::Broken { .. }) => Vec::new(),
-        Err(error) => vec![RecordedRun::Unreadable { why: format!("rekindle cannot {error}") }],
+/// Looks into the records and spools of this state directory. `machine_key` is where the machine's key lies.
+///
+/// **State that this machine did not write never lowers protection**: it may name a process that is in the conversation, and
+/// its word that a process has ended or is gone does not count. The process table tells that then.
+pub fn recorded_runs(state: &StateDir, machine_key: Option<&Path>) -> RunLookup {
+    let (state, machine_key) = (state.clone(), machine_key.map(Path::to_path_buf));
+    let key = OnceLock::new();
+    Box::new(move |session: &SessionId| {
+        let find = || MachineKey::look(&state, machine_key.as_deref()?).ok().flatten()?.reading().cloned();
+        look_up(&state, key.get_or_init(find).as_ref(), session)
     })
+}
+
+fn look_up(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Vec<RecordedRun> {
+    let unreadable = |why: String| vec![RecordedRun::Unreadable { why }];
+    let held = match load(state, key, session) {
+        Ok(held) => held,
+        Err(error @ RecordError::Broken { .. }) => {
+            return unreadable(format!("rekindle cannot {error}; `rekindle settle` makes the record again"));
+        }
+        Err(error) => return unreadable(format!("rekindle cannot {error}")),
+    };
+    let mut runs = held.as_ref().map_or_else(Vec::new, of);
+    match unread_starts(&spool::path(state, session), held.as_ref(), key, session) {
+        Ok(starts) => runs.extend(starts),
+        Err(error) => runs.extend(unreadable(format!("rekindle cannot read its events: {error}"))),
+    }
+    runs
 }
 
 /// The processes that may still be in the conversation. The newest is in it as long as the record is active: what it said of
 /// its end may have been another one's. An earlier one may live on behind a newer one that has crashed.
-fn of(record: &SessionRecord) -> Vec<RecordedRun> {
-    let open = |run: &Run| RecordedRun::Open { pid: run.pid, start: run.proc_start, domain: run.domain() };
-    let newest = record.run().filter(|_| record.status == Status::Active);
-    let said_gone = record.runs.iter().filter(|run| run.end_reason.as_deref() == Some(SAID_GONE));
-    newest
-        .into_iter()
-        .filter(|run| run.end_reason.as_deref() != Some(SAID_GONE))
-        .chain(record.earlier_open_runs())
-        .map(open)
-        .chain(said_gone.map(|run| RecordedRun::SaidGone { pid: run.pid }))
-        .collect()
+fn of(held: &Held) -> Vec<RecordedRun> {
+    let record = &held.record;
+    let newest = record.runs.len().saturating_sub(1);
+    let mut known = Vec::new();
+    for (at, run) in record.runs.iter().enumerate() {
+        let ended = match at == newest {
+            true => record.status != Status::Active,
+            false => run.ended_at.is_some(),
+        };
+        if said_gone(held, run) {
+            known.push(RecordedRun::SaidGone { pid: run.pid });
+        } else if !ended || !is_vouched_for(run) {
+            let (pid, start, domain) = (run.pid, run.proc_start, run.domain());
+            known.push(RecordedRun::Open { pid, start, domain, genuine: is_vouched_for(run) });
+        }
+    }
+    known
+}
+
+/// Whether the user said so: the word counts in a record that this machine sealed. It is taken out of every other one before
+/// that is sealed again.
+fn said_gone(held: &Held, run: &Run) -> bool {
+    held.origin == Origin::Genuine && run.end_reason.as_deref() == Some(SAID_GONE)
+}
+
+fn is_vouched_for(run: &Run) -> bool {
+    !matches!(run.provenance, Some(Provenance::Untrusted) | None)
+}
+
+/// The agents of which the spool tells and the record does not: nobody has settled yet, the record is gone, or it was edited,
+/// so that the whole spool counts. Nothing where the spool says that they ended.
+fn unread_starts(
+    path: &Path,
+    held: Option<&Held>,
+    key: Option<&Key>,
+    session: &SessionId,
+) -> io::Result<Vec<RecordedRun>> {
+    let head = match spool::head(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        head => head?,
+    };
+    let record = held.map(|held| &held.record);
+    let another = |record: &SessionRecord| record.spool_head.is_some() && record.spool_head != head;
+    let read_to = record.filter(|record| !another(record)).map_or(0, |record| record.spool_offset);
+    let edited = held.is_some_and(|held| {
+        held.origin == Origin::Foreign
+            || untrusted_since(&held.record).is_some()
+            || !held.record.runs.iter().all(is_vouched_for)
+    });
+    let (events, _) = spool::read(path, if edited { 0 } else { read_to }, session, key, i64::MIN)?;
+    let mut open: Vec<(u32, u64, PidDomain, bool)> = Vec::new();
+    for Read { offset, event, origin } in events {
+        let recorded = |link: &&Link| {
+            record.is_some_and(|record| record.runs.iter().any(|run| run.is(link.pid, link.start)))
+        };
+        let known = |link: &&Link| {
+            recorded(link) || open.iter().any(|(pid, start, ..)| (link.pid, link.start) == (*pid, *start))
+        };
+        let agent =
+            event.chain.iter().find(known).or_else(|| event.chain.iter().find(|link| link.is_agent()));
+        // Its agent was gone before the hook could look.
+        let Some(agent) = agent else { continue };
+        let at = open.iter().position(|(pid, start, ..)| (agent.pid, agent.start) == (*pid, *start));
+        let before = at.map(|at| open.remove(at).2);
+        let over = event.event == "SessionEnd" && origin == Origin::Genuine;
+        let settled = offset < read_to && held.is_some_and(|held| is_over(held, agent));
+        if over || settled {
+            continue;
+        }
+        let of_record = || record?.runs.iter().find(|run| run.is(agent.pid, agent.start)).map(Run::domain);
+        let domain = event.launch.map(|launch| PidDomain {
+            boot: launch.boot_id,
+            ..launch.pid_domain.as_deref().map(PidDomain::parse).unwrap_or_default()
+        });
+        let domain = domain.or(before).or_else(of_record).unwrap_or_default();
+        // A line that was folded in may be of a process that has left since, without a word.
+        open.push((agent.pid, agent.start, domain, origin == Origin::Genuine && offset >= read_to));
+    }
+    let open = open.into_iter();
+    Ok(open.map(|(pid, start, domain, genuine)| RecordedRun::Open { pid, start, domain, genuine }).collect())
+}
+
+/// Whether the record says that a process of a line that is folded in is gone, and may say so.
+fn is_over(held: &Held, agent: &Link) -> bool {
+    let overruled = held.origin == Origin::Genuine && held.record.reason.as_deref() == Some(SAID_GONE);
+    let ended = |run: &Run| run.is(agent.pid, agent.start) && run.ended_at.is_some() && is_vouched_for(run);
+    overruled
+        || held
+            .record
+            .runs
+            .iter()
+            .any(|run| ended(run) || (run.is(agent.pid, agent.start) && said_gone(held, run)))
 }
 
 #[cfg(test)]
@@ -58,7 +165,7 @@ mod tests {
         let ended_at = ended.then_some(Timestamp::UNIX_EPOCH);
         serde_json::from_value(serde_json::json!({
             "launchedAt": Timestamp::UNIX_EPOCH, "pid": pid, "procStart": 9, "endedAt": ended_at,
-            "endReason": reason,
+            "endReason": reason, "provenance": "event",
         }))
         .unwrap()
     }
@@ -67,7 +174,7 @@ mod tests {
         let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
         (record.status, record.runs) = (status, runs.to_vec());
         let mut found: (Vec<u32>, Vec<u32>) = Default::default();
-        for known in of(&record) {
+        for known in of(&Held::fresh(record)) {
             match known {
                 RecordedRun::Open { pid, .. } => found.0.push(pid),
                 RecordedRun::SaidGone { pid } => found.1.push(pid),
@@ -93,5 +200,108 @@ mod tests {
         let gone = run(4, true, Some(SAID_GONE));
         check(Status::Crashed, std::slice::from_ref(&gone), &[], &[4]);
         check(Status::Crashed, &[open, gone], &[1], &[4]);
+    }
+
+    struct Room {
+        _dir: tempfile::TempDir,
+        state: StateDir,
+        key: Key,
+        id: SessionId,
+    }
+
+    impl Room {
+        fn new() -> Room {
+            let dir = tempfile::tempdir().unwrap();
+            let state = StateDir::open(dir.path().join("state")).unwrap();
+            let key = Key::create(&dir.path().join("key")).unwrap();
+            Room { _dir: dir, state, key, id: SessionId::new("s1").unwrap() }
+        }
+
+        /// Process 1 says something; at its start in a container.
+        fn hear(&self, name: &str, key: Option<&Key>) {
+            let launch = (name == "SessionStart")
+                .then(|| serde_json::json!({"bootId": "b", "pidDomain": "linux:m:pid:[7]"}));
+            let event = serde_json::json!({"schema": 1, "event": name, "at": 5, "launch": launch,
+                "chain": [{"pid": 3, "start": 4, "comm": "sh"}, {"pid": 1, "start": 9, "comm": "claude"}],
+                "input": {}});
+            let event = serde_json::from_value(event).unwrap();
+            spool::append(&self.state.spool(), &self.id, &event, key, crate::durable::Sync::No).unwrap();
+        }
+
+        fn store(&self, change: impl FnOnce(&mut SessionRecord)) {
+            let mut record = SessionRecord::new(self.id.clone(), Timestamp::UNIX_EPOCH);
+            let path = spool::path(&self.state, &self.id);
+            record.spool_head = spool::head(&path).unwrap_or_default();
+            record.spool_offset = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+            change(&mut record);
+            crate::record::store(&self.state, &self.key, &Held::fresh(record)).unwrap();
+        }
+
+        fn open(&self, key: Option<&Key>) -> Vec<(u32, PidDomain)> {
+            let found = look_up(&self.state, key, &self.id).into_iter();
+            found
+                .filter_map(|run| match run {
+                    RecordedRun::Open { pid, domain, .. } => Some((pid, domain)),
+                    _ => None,
+                })
+                .collect()
+        }
+    }
+
+    fn contained() -> PidDomain {
+        PidDomain { boot: Some("b".to_owned()), ..PidDomain::parse("linux:m:pid:[7]") }
+    }
+
+    #[test]
+    fn events_that_no_record_has_name_the_agent_until_it_says_its_end() {
+        let room = Room::new();
+        assert_eq!(room.open(Some(&room.key)), [], "rekindle has never heard of it");
+        room.hear("SessionStart", Some(&room.key));
+        room.hear("Stop", Some(&room.key));
+        assert_eq!(room.open(Some(&room.key)), [(1, contained())]);
+        room.hear("SessionEnd", None);
+        assert_eq!(room.open(Some(&room.key)), [(1, contained())], "an end without a code ends nothing");
+        room.hear("SessionEnd", Some(&room.key));
+        assert_eq!(room.open(Some(&room.key)), []);
+        // The same process comes back behind what the record has read.
+        room.store(|record| {
+            (record.status, record.runs) = (Status::EndedCleanly, vec![run(1, true, Some("clear"))]);
+        });
+        assert_eq!(room.open(Some(&room.key)), []);
+        room.hear("SessionStart", Some(&room.key));
+        assert_eq!(room.open(Some(&room.key)), [(1, contained())]);
+    }
+
+    #[test]
+    fn an_edited_record_ends_no_agent() {
+        let room = Room::new();
+        room.hear("SessionStart", Some(&room.key));
+        let crashed = |record: &mut SessionRecord| {
+            (record.status, record.runs) = (Status::Crashed, vec![run(1, true, Some(SAID_GONE))]);
+        };
+        room.store(crashed);
+        assert_eq!(room.open(Some(&room.key)), [], "the user's own word");
+        // Without the key nothing is anybody's own word.
+        assert!(!room.open(None).is_empty());
+        let path = room.state.session_health().join("s1.lock");
+        let text = std::fs::read_to_string(&path).unwrap();
+        crate::durable::replace(&path, text.replace("\"pid\": 1", "\"pid\": 77").as_bytes()).unwrap();
+        let open = room.open(Some(&room.key));
+        assert!(open.iter().any(|(pid, _)| *pid == 77) && open.contains(&(1, contained())), "{open:?}");
+        // Sealed again by a settle it keeps no word that was edited in.
+        let held = load(&room.state, Some(&room.key), &room.id).unwrap().unwrap();
+        crate::record::store(&room.state, &room.key, &held).unwrap();
+        let open = room.open(Some(&room.key));
+        assert!(open.iter().any(|(pid, _)| *pid == 77) && open.contains(&(1, contained())), "{open:?}");
+    }
+
+    #[test]
+    fn a_truncated_record_is_not_no_owner() {
+        let room = Room::new();
+        room.store(|_| {});
+        let path = room.state.session_health().join("s1.lock");
+        crate::durable::replace(&path, b"").unwrap();
+        let found = look_up(&room.state, Some(&room.key), &room.id);
+        assert!(matches!(&found[..], [RecordedRun::Unreadable { why }] if why.contains("rekindle settle")));
     }
 }

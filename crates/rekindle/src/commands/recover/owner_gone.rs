@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use recovery::Outcome;
 use settle::Settled;
 use state::journal::{Entry, Journal};
-use state::record::{SAID_GONE, SessionRecord, Status};
+use state::record::{Provenance, SAID_GONE, SessionRecord, Status};
 
 use super::act;
 use crate::commands::save::PATIENCE;
@@ -76,7 +76,8 @@ fn overrule(
     let gone = |record: &mut SessionRecord| {
         let newest = record.runs.len().saturating_sub(1);
         for (at, run) in record.runs.iter_mut().enumerate() {
-            if at == newest || run.ended_at.is_none() {
+            let believed = run.provenance.is_some_and(|known| known != Provenance::Untrusted);
+            if at == newest || run.ended_at.is_none() || !believed {
                 run.ended_at = Some(now);
                 run.end_reason = Some(SAID_GONE.to_owned());
             }
