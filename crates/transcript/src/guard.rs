@@ -133,7 +133,8 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
                 return Ok(Some(self.found(HarmKind::Loses, no, &said)));
             }
             let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);
-            if back && said.iter().any(|text| !texts_before.contains(text)) {
+            let is_new = |text: &String| texts_after.contains(text) && !texts_before.contains(text);
+            if back && said.iter().any(is_new) {
                 return Ok(Some(self.found(HarmKind::BringsBack, no, &said)));
             }
         }

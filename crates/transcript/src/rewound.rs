@@ -188,8 +188,9 @@ impl Tree<'_> {
     pub(crate) fn row_was_lost(&self, before: RowNo, first: RowNo, hooks: &Hooks) -> bool {
         let row = self.row(before);
         let Some(turn) = self.climb(before) else { return true };
-        // The user cannot have spoken before the reply was there.
-        if self.row(turn).kind() != Kind::Assistant || self.is_open_call(turn) {
+        // The user cannot have spoken before the reply was there; a thought alone is none.
+        let is_reply = self.row(turn).kind() == Kind::Assistant && self.row(turn).is(Flags::SAYS);
+        if !is_reply || self.is_open_call(turn) {
             return true;
         }
         // A line without any row in it: a row was torn, or its bytes are NUL.

@@ -139,6 +139,12 @@ fn what_was_rewound_stays_so_when_the_row_at_the_fork_is_lost() {
     let mut lost = rewound();
     lost.remove(3);
     check(&lost, &[1, 2, 3, 7, 8], &[5, 6]);
+    // A thought is left of the reply.
+    let mut thought = rewound();
+    thought[2]["message"] = json!({"id": "msg_3", "role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "QUJD"}]});
+    thought[2]["type"] = json!("assistant");
+    thought.remove(3);
+    check(&thought, &[1, 2, 7, 8], &[5, 6]);
     // Only one of the branches begins with a hook.
     let mut mixed = rewound();
     mixed[8]["parentUuid"] = json!(uuid(4));

@@ -29,6 +29,9 @@ kinds! {
     CutTail, CutInside, Splice, Glue, NulBefore, NulAfter, NulLine, NullLine, Garbage, OpenEnd, CarriageReturn,
 }
 
+/// The session whose rows are appended to a file.
+const OTHER_SESSION: &str = "0bad5e55-0000-4000-8000-000000000002";
+
 /// One act of damage; numbers choose where.
 #[derive(Debug, Clone)]
 pub struct Damage {
@@ -50,7 +53,10 @@ pub fn damage_of(kinds: &'static [Kind], most: usize) -> impl Strategy<Value = V
 
 /// The lines that are rows of the tree.
 fn rows(lines: &[Line]) -> Vec<usize> {
-    let in_tree = |line: &Line| line.row().is_some_and(|row| row["uuid"].is_string());
+    // A row of this session that hangs on another's makes both one conversation.
+    let in_tree = |line: &Line| {
+        line.row().is_some_and(|row| row["uuid"].is_string() && row["sessionId"] != OTHER_SESSION)
+    };
     (0..lines.len()).filter(|at| in_tree(&lines[*at])).collect()
 }
 
@@ -322,7 +328,7 @@ impl Damage {
                 return None;
             }
             Kind::OtherSession => {
-                let other_id = "0bad5e55-0000-4000-8000-000000000002";
+                let other_id = OTHER_SESSION;
                 let mut parent = Value::Null;
                 for n in 0..2 + self.other % 4 {
                     let own = json!(uuid(0x00ee_0000 + self.at * 10 + n));
