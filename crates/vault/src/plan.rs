@@ -73,13 +73,13 @@ pub(crate) fn plan(
     Ok(Plan::Store { event, generation, keep_frames, keep_bytes })
 }
 
-/// Whether a file shows that the lost lines held no more of it than it has: the very file that was read last, untouched or
-/// grown. Anything else may be a copy of what was provable, put there by rekindle or by hand.
+/// Whether a file shows that the lost lines held no more of it than it has: the very file that was read last, untouched, or
+/// one that has more than was known. One with no more may be a copy of what was provable, and what goes on from such a copy
+/// proves nothing either.
 pub(crate) fn makes_good(newest: &Generation, now: Stamp) -> bool {
     let Origin { dev, ino, size, mtime_ns, ctime_ns, .. } = newest.source;
     let untouched = now == Stamp { dev, ino, size, mtime_ns, ctime_ns };
-    let grown = (now.dev, now.ino) == (dev, ino) && now.size > newest.size();
-    !newest.doubted && (untouched || grown)
+    !newest.doubted && (untouched || now.size > newest.size())
 }
 
 // ARCHITECTURE.md: an append only if device and inode match, the file is no shorter and its last 64 KiB are the same.

@@ -173,6 +173,17 @@ impl<'v> Writer<'v> {
                     keep_bytes: old_size,
                 }
             }
+            // rekindle put back what was provable: the doubt is written down, or the rows that follow would end it.
+            (Plan::Unchanged, Some(newest))
+                if whose == Origination::Ours && newest.suspect && !newest.doubted =>
+            {
+                Plan::Store {
+                    event: Event::Appended,
+                    generation: newest.number,
+                    keep_frames: newest.frames.len(),
+                    keep_bytes: old_size,
+                }
+            }
             (plan, _) => plan,
         };
         let mut stored =
