@@ -178,6 +178,48 @@ fn exchanged_ids_in_a_save_give_no_pane_anothers_conversation() {
 }
 
 #[test]
+fn a_pane_offered_from_an_edited_save_is_not_surer_in_the_next_save() {
+    let state = OldState::unpack().unwrap();
+    let saves = fs::read_dir(state.path("state/saves")).unwrap();
+    for path in
+        saves.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "json"))
+    {
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("\"title\": \"", "\"title\": \"x", 1)).unwrap();
+    }
+    let listed = state.rekindle(&["saves", "list"]).unwrap();
+    assert!(listed.stdout.contains("not written here"), "{}", listed.stdout);
+    fs::create_dir_all(state.path("tmux-0")).unwrap();
+    fs::set_permissions(state.path("tmux-0"), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    state
+        .script("claude", "case \"$1\" in --version) echo '2.1.325 (Claude Code)';; *) exit 1;; esac")
+        .unwrap();
+    let restored = state.rekindle(&["restore", "--yes"]).unwrap();
+    let saved = state.rekindle(&["save"]).unwrap();
+    let kept = state.json(&["saves", "list"]).unwrap();
+    state.command(&["tmux", "-S", "/mnt/tmux-0/default", "kill-server"]).output().unwrap();
+    assert!(saved.success(), "{}{}", restored.words(), saved.words());
+    let current = kept["saves"].as_array().unwrap().iter().find(|save| save["current"] == true).unwrap();
+    assert_eq!((&current["genuine"], &current["kind"]), (&json!(true), &json!("manual")), "{kept}");
+    let plan = state.json(&["restore", "--dry-run"]).unwrap();
+    let panes = plan["panes"].as_array().unwrap().iter().filter(|pane| !pane["sessionId"].is_null());
+    let acts: Vec<&Value> = panes.map(|pane| &pane["act"]).collect();
+    assert!(acts.len() > 1 && acts.iter().all(|act| **act == "offer"), "{plan}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_not_called_this_machines_own() {
+    let state = OldState::unpack().unwrap();
+    let path = record(&state, &session_at(&state, "work:1.0"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let shown = state.rekindle(&["trust"]).unwrap();
+    assert_eq!(shown.code(), Some(4), "{}{}", shown.stdout, shown.words());
+    assert!(shown.stdout.contains("A record is left out: rekindle cannot read"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("wrote every record"), "{}", shown.stdout);
+}
+
+#[test]
 fn a_copy_of_everything_on_another_machine_starts_nothing_by_itself() {
     let state = OldState::unpack_elsewhere().unwrap();
     let session = session_at(&state, "work:1.0");

@@ -17,6 +17,7 @@ use doctor::Clinic;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mux::{Birth, FillPlan, Respawn, Title};
+use saves::GUESSED;
 use state::StateDir;
 use state::config::ResumeFallback;
 use state::launch::making;
@@ -261,7 +262,9 @@ impl Actor<'_> {
     fn waiter(&self, step: &PaneStep, why: &str, turn: Turn) -> Vec<String> {
         let why = if why.is_empty() { &step.decision.reason } else { why };
         let session = step.session.as_ref().map(ToString::to_string).unwrap_or_default();
-        let mut words = self.words(&["pane", "wait", "--why", &redact::redact(why)]);
+        let mut words = self.words(&["pane", "wait"]);
+        words.extend(step.guessed.then(|| GUESSED.to_owned()));
+        words.extend(["--why".to_owned(), redact::redact(why).into_owned()]);
         let turn = if step.decision.act.starts() { turn } else { Turn::Passed };
         words.extend(turn.flag().map(str::to_owned));
         words.extend(["--".to_owned(), session]);

@@ -53,6 +53,9 @@ pub struct PaneStep {
     pub reference: String,
     /// The conversation that was in it.
     pub session: Option<SessionId>,
+    /// Whether it is only guessed that the conversation was in it. A pane that offers it keeps that, and so does every save
+    /// of that pane.
+    pub guessed: bool,
     /// Where it is now.
     pub seat: Seat,
     /// What is done, and why.
@@ -311,6 +314,7 @@ pub(crate) fn a_step(mark: &str, seat: Seat) -> PaneStep {
         mark: mark.to_owned(),
         reference: String::new(),
         session: None,
+        guessed: false,
         seat,
         decision: Decision { act: Act::Resume, reason: String::new() },
         evidence: Vec::new(),

@@ -109,6 +109,7 @@ pub fn bring_back(
         mark,
         reference,
         session: Some(session.clone()),
+        guessed: false,
         seat,
         decision: decide(&facts, &wanted),
         evidence,

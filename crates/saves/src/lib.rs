@@ -24,7 +24,7 @@ pub use compare::{Change, compare};
 pub use drift::{Drift, drift};
 pub use follow::{Followed, Memory, UndoneRestore};
 pub use guard::{Unanswered, objection};
-pub use own_command::{asks_its_user, becomes_shell, is_restored_shell, runs_ours, words};
+pub use own_command::{GUESSED, asks_its_user, becomes_shell, is_restored_shell, runs_ours, words};
 pub use resurrect::{Resurrected, resurrected};
 pub use save::{Agent, Save, SavedServer, count};
 pub use saver::{Gone, Judged, Outcome, Saved, Saver, SaverError, Texts, Turn, Wish};

@@ -30,6 +30,15 @@ pub fn asks_its_user(command: &str, in_front: &str) -> bool {
     !in_front.is_empty() && asks && words(command).any(|word| word == "--fresh")
 }
 
+/// The word in the command of a pane that offers a conversation of which it is only guessed that it was there.
+pub const GUESSED: &str = "--guessed";
+
+/// Whether a pane was started to offer such a conversation.
+pub(crate) fn offers_a_guess(command: &str) -> bool {
+    let before_why = words(command).take_while(|word| *word != "--why");
+    runs_ours(command, "wait") && before_why.into_iter().any(|word| word == GUESSED)
+}
+
 /// The end of this program's path, where a pane was started with `pane` and this verb of it.
 fn called<'a>(command: &'a str, verb: &str) -> Option<&'a str> {
     let mut before = None;
@@ -58,6 +67,11 @@ mod tests {
         let asks = "/x/rekindle pane wait --fresh claude --folder /a --more 0 -- s1 s2";
         assert!(asks_its_user(asks, "rekindle") && !asks_its_user(asks, "bash") && !asks_its_user(asks, ""));
         assert!(!asks_its_user("/x/rekindle pane wait --why x -- s1", "rekindle"), "that one is known");
+        assert!(offers_a_guess("\"/x y/rekindle\" pane wait --guessed --why \"it is\" -- s1"));
+        assert!(
+            !offers_a_guess("/x/rekindle pane wait --why --guessed -- s1")
+                && !offers_a_guess("vim --guessed")
+        );
         assert!(
             becomes_shell(shell, "rekindle") && !becomes_shell(shell, "vim") && !becomes_shell(shell, "")
         );

@@ -10,7 +10,7 @@ use settle::{Settled, owners};
 use state::record::{Grade, SessionRecord, Status, TmuxPlace};
 
 use crate::guard::Unanswered;
-use crate::own_command::is_restored_shell;
+use crate::own_command::{is_restored_shell, offers_a_guess};
 use crate::save::{Agent, SavedServer};
 
 /// What was there to be saved.
@@ -116,6 +116,10 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
             let place = record.place.as_ref().map(|place| place.reference.clone());
             if place.is_none() || place != shot.reference(&pane.id).map(|reference| reference.to_string()) {
                 waiting.grade = waiting.grade.min(Grade::Likely);
+            }
+            // Nor does a save make it surer: the pane was made from one that proved nothing.
+            if offers_a_guess(&pane.start_command) {
+                waiting.grade = Grade::Guess;
             }
             agents.push(waiting);
         }

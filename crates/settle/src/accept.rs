@@ -12,7 +12,7 @@ use state::seal::Key;
 use state::{durable, saves};
 
 use crate::note::note;
-use crate::settle::{Error, Settler};
+use crate::settle::{Error, Settler, unusable};
 
 /// A session that starts nothing by itself, because nothing vouches for its record.
 #[derive(Debug, Clone)]
@@ -44,6 +44,18 @@ impl Settler {
             }
         }
         Ok(found)
+    }
+
+    /// The records that cannot be read or understood, each with the reason: nothing is known of where they come from.
+    ///
+    /// # Errors
+    /// The records cannot be listed.
+    pub fn unreadable_records(&self) -> Result<Vec<String>, Error> {
+        let ids = record::ids(&self.state)?.into_iter();
+        Ok(ids
+            .filter_map(|id| record::load(&self.state, self.key.reading(), &id).err())
+            .map(|error| unusable(&error))
+            .collect())
     }
 
     /// Accepts the newest runs of these records, as they were shown, as this machine's own. Where the directory's key is lost or

@@ -470,7 +470,7 @@ impl Settler {
 }
 
 /// Why a record cannot be used, with what the system said.
-fn unusable(error: &RecordError) -> String {
+pub(crate) fn unusable(error: &RecordError) -> String {
     let source = std::error::Error::source(error);
     format!("cannot {error}{}", source.map(|source| format!(": {source}")).unwrap_or_default())
 }

@@ -42,6 +42,7 @@ impl Judge<'_> {
             mark,
             reference,
             session: None,
+            guessed: false,
             in_front: self.in_front(&seat),
             ours: seat == Seat::New || marked || self.occupant(&seat) == Some(&Occupant::Waiting),
             seat,
@@ -160,6 +161,7 @@ impl Judge<'_> {
         let facts = known.facts;
         let session = &agent.session_id;
         step.session = Some(session.clone());
+        step.guessed = facts.grade == Grade::Guess;
         (step.recipe, step.directory) = (known.recipe, known.directory);
         step.evidence.extend(facts.says().into_iter().map(|says| Weighed { rung: None, says }));
         let same_life = self.live.is_some_and(|live| live.shot.id() == self.saved.tmux.id());

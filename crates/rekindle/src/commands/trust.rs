@@ -47,8 +47,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             Some("This state directory was sealed with another key. It will get the key of this machine.")
         }
     };
+    let unreadable = settler.unreadable_records()?;
     let mut out = Out::new();
     if !args.json {
+        unreadable.iter().for_each(|why| out.line(&format!("A record is left out: rekindle {why}")));
         lost_key.into_iter().for_each(|words| out.line(words));
         unaccepted.iter().for_each(|one| show(context, one, &mut out));
     }
@@ -65,14 +67,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.json {
         let sessions: Vec<Value> = unaccepted.iter().map(as_json).collect();
         out.json(json!({
-            "dryRun": args.dry_run, "accepted": accepts, "newKey": lost_key.is_some(), "sessions": sessions,
+            "unreadable": unreadable, "dryRun": args.dry_run, "accepted": accepts, "newKey": lost_key.is_some(), "sessions": sessions,
         }));
     } else if accepts {
         out.line(&format!("Accepted {}.", count(unaccepted.len() as u64, "session", "sessions")));
-    } else if !needed {
+    } else if !needed && unreadable.is_empty() {
         out.line("This machine wrote every record. Nothing to accept.");
     }
-    out.finish()
+    out.finish_as(if unreadable.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
 /// The sessions that were named, or all; one that needs no acceptance is passed over.

@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Why it waits
     #[arg(long, value_name = "TEXT", default_value = "")]
     why: String,
+    /// It is only guessed that the conversation was here; saves of this pane read it
+    #[arg(long)]
+    guessed: bool,
     /// Start it when the pane is looked at
     #[arg(long)]
     on_focus: bool,
