@@ -102,7 +102,8 @@ fn is_not_brought_back(home: &Home) {
     home.settle().unwrap();
     let prompts = home.config().join("history.jsonl");
     let row = json!({"display": format!("{SAID} again"), "sessionId": SESSION});
-    fs::write(&prompts, format!("{}{row}\n", fs::read_to_string(&prompts).unwrap())).unwrap();
+    let all = format!("{}{row}\n", fs::read_to_string(&prompts).unwrap());
+    spoken::write(prompts, &all).unwrap();
     for words in [&["status", "--all"][..], &["explain", SESSION], &["vault", "sync"], &["save"], &["tick"]] {
         let done = home.rekindle(words).unwrap();
         assert!(done.success(), "{words:?}: {}", done.words());

@@ -4,6 +4,7 @@
 //! file are two parts of one conversation. They are joined where `transcript::succession` proves the order. Where it
 //! does not, both are kept and the user chooses.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 use agents::claude::{Source, walk};
 use agents::{SessionId, Stamp};
 use state::record::{self, SessionRecord};
-use transcript::{Doubt, Succession, succession};
+use transcript::{Buffer, Doubt, Status, Succession, succession};
 use vault::{Conversation, Event, GenerationInfo, Key, MirroredFile};
 
-use crate::examine::is_main;
+use crate::examine::{is_main, scan_file};
 use crate::{Clinic, Error};
 
 /// What of a conversation is not in its file.
@@ -41,6 +42,8 @@ pub enum Lost {
         /// Why.
         doubt: Doubt,
     },
+    /// The file is damaged, and so is the vault's copy: it may have held what the file lacks.
+    Doubtful,
 }
 
 /// What is said where parts of a conversation are joined over rows that are nowhere.
@@ -69,6 +72,7 @@ impl Lost {
             Lost::Parts { prompts: 1, .. } => "the prompt that only the vault still has".to_owned(),
             Lost::Parts { prompts, .. } => format!("{prompts} prompts that only the vault still has"),
             Lost::Choice { .. } => "the other version, which only the vault still has".to_owned(),
+            Lost::Doubtful => "what a version that is damaged in the vault may have held".to_owned(),
         }
     }
 
@@ -78,6 +82,14 @@ impl Lost {
             Lost::Copy { .. } => "the vault's copy is put back".to_owned(),
             Lost::Parts { generations, .. } => {
                 format!("the vault's {} put back, with the newer rows behind", versions(generations))
+            }
+            Lost::Doubtful => {
+                let id = session.short();
+                format!(
+                    "yours to choose, because the vault's copy is damaged and may have held more: `rekindle vault verify` \
+                     says where, `claude --resume {session}` goes on with the file as it is, `rekindle repair {id} --as-copy` \
+                     mends a copy of it under a new id"
+                )
             }
             Lost::Choice { generations, doubt } => {
                 let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
@@ -108,7 +120,7 @@ impl Lost {
     /// The command that deals with it, in a sentence.
     pub fn remedy(&self, session: &SessionId) -> String {
         match self {
-            Lost::Choice { .. } => self.repair(session),
+            Lost::Choice { .. } | Lost::Doubtful => self.repair(session),
             _ => format!("`rekindle repair {}` puts it back", session.short()),
         }
     }
@@ -132,6 +144,8 @@ pub(crate) struct Fullest {
     pub(crate) read: Option<Stamp>,
     /// Whether some generation cannot be read.
     unread: bool,
+    /// Whether the file is damaged, holds all that can be read, and a generation that is missing may have held more.
+    doubtful: bool,
 }
 
 /// What a file is to hold.
@@ -172,7 +186,8 @@ impl Fullest {
             None => self
                 .beside
                 .first()
-                .map(|beside| Lost::Choice { generations: beside.generations.clone(), doubt: beside.doubt }),
+                .map(|beside| Lost::Choice { generations: beside.generations.clone(), doubt: beside.doubt })
+                .or(self.doubtful.then_some(Lost::Doubtful)),
         }
     }
 }
@@ -262,7 +277,7 @@ impl Clinic {
         let there = read_file(path)?;
         let read = there.as_ref().map(|(_, stamp)| *stamp);
         let now = there.as_ref().map(|(bytes, _)| blake3::hash(bytes));
-        let mut unread = mirrored.generations.iter().any(|generation| generation.damaged);
+        let mut unreadable = HashSet::new();
         let mut versions = Vec::new();
         for generation in
             mirrored.generations.iter().filter(|generation| generation.talks && !generation.damaged)
@@ -274,10 +289,20 @@ impl Clinic {
                     versions.push(Version { number, event, bytes });
                 }
                 // The other generations still count, but they may not be everything.
-                Err(vault::Error::Gap { .. } | vault::Error::Frame { .. }) => unread = true,
+                Err(vault::Error::Gap { .. } | vault::Error::Frame { .. }) => {
+                    unreadable.insert(generation.number);
+                }
                 Err(error) => return Err(error.into()),
             }
         }
+        let lacks_versions = mirrored.lacks_versions(|number| unreadable.contains(&number));
+        let damaged = mirrored.generations.iter().any(|generation| generation.damaged);
+        let unread = damaged || !unreadable.is_empty() || lacks_versions;
+        // A healthy file that holds all that can be read is not known to lack anything.
+        let doubtful = || {
+            let hurt = |status| matches!(status, Status::Corrupted | Status::Unrecoverable);
+            lacks_versions && read.is_some() && hurt(scan_file(path, &mut Buffer::default()).status)
+        };
         match (there, versions.last_mut()) {
             // The newest generation, or what has grown from it.
             (Some((bytes, _)), Some(last)) if bytes.starts_with(&last.bytes) => {
@@ -292,7 +317,7 @@ impl Clinic {
             |span: Range<i64>| records.as_ref().is_some_and(|record| lived_through(record, &span));
         let name = session.map(SessionId::as_str);
         let Some(sum) = add_up(versions, name, &in_memory).map_err(Error::read(path))? else {
-            return Ok(Fullest { remade: None, beside: Vec::new(), read, unread });
+            return Ok(Fullest { remade: None, beside: Vec::new(), read, unread, doubtful: doubtful() });
         };
         let remade = if sum.parts.is_empty() || now == Some(blake3::hash(&sum.bytes)) {
             None
@@ -305,9 +330,11 @@ impl Clinic {
                 beside: sum.beside,
                 read,
                 unread,
+                doubtful: false,
             });
         };
-        Ok(Fullest { remade, beside: sum.beside, read, unread })
+        let doubtful = remade.is_none() && sum.beside.is_empty() && doubtful();
+        Ok(Fullest { remade, beside: sum.beside, read, unread, doubtful })
     }
 
     fn record_of(&self, session: &SessionId) -> Option<SessionRecord> {

@@ -257,7 +257,15 @@ impl Clinic {
     ) -> Result<Option<(Conversation, MirroredFile)>, Error> {
         let Some(conversation) = self.vault.conversation(key)? else { return Ok(None) };
         let name = path.strip_prefix(&conversation.config).unwrap_or(path).to_path_buf();
-        let file = conversation.files.iter().find(|file| Path::new(&file.name) == name).cloned();
+        let known = conversation.files.iter().find(|file| Path::new(&file.name) == name).cloned();
+        // Lines that are lost may have held versions of a file of which no other line is left.
+        let unknown = || MirroredFile {
+            name: name.to_string_lossy().into_owned(),
+            kind: FileKind::Transcript,
+            gone: None,
+            generations: Vec::new(),
+        };
+        let file = known.or_else(|| (!conversation.damage.is_empty() && is_main(path)).then(unknown));
         Ok(file.map(|file| (conversation, file)))
     }
 
@@ -477,6 +485,7 @@ fn reason(lost: &Lost, dry_run: bool) -> String {
             let numbers = numbers.join(" and ");
             format!("{word} {numbers} of the vault {done} put back, with the newer rows behind")
         }
+        Lost::Doubtful => UNPROVEN.to_owned(),
         Lost::Choice { generations, doubt } => {
             let newest = generations.last().copied().unwrap_or_default();
             format!(

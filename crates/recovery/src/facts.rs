@@ -302,13 +302,13 @@ pub(crate) fn transcript(
 
 /// Two versions of a conversation whose order nothing proves: its user chooses.
 fn undecided(lost: Option<&Lost>) -> Option<TranscriptFact> {
-    matches!(lost, Some(Lost::Choice { .. })).then_some(TranscriptFact::Undecided)
+    matches!(lost, Some(Lost::Choice { .. } | Lost::Doubtful)).then_some(TranscriptFact::Undecided)
 }
 
 /// What its user should know of rows that only the vault has.
 fn note_of(lost: &Lost, session: &SessionId) -> String {
     match lost {
-        Lost::Choice { .. } => lost.remedy(session),
+        Lost::Choice { .. } | Lost::Doubtful => lost.remedy(session),
         _ => format!("rekindle first puts back {}", lost.loses()),
     }
 }

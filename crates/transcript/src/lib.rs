@@ -24,6 +24,7 @@ mod lines;
 mod mend;
 mod models;
 mod order;
+mod patched;
 mod plan;
 mod reach;
 mod rewound;

@@ -12,6 +12,7 @@ use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, Row, RowNo};
 use crate::json::Outline;
+use crate::patched::patched;
 use crate::rewritten;
 use crate::scan::{Status, Transcript, repair_bytes};
 use crate::tree::Tree;
@@ -105,7 +106,13 @@ pub fn succession(
 }
 
 fn compare(pair: &Pair<'_>, in_memory: &dyn Fn(Range<i64>) -> bool) -> io::Result<Succession> {
-    if !pair.old.talks() || pair.old_ids.is_subset(&pair.new_ids) {
+    if !pair.old.talks() {
+        return Ok(Succession::Complete);
+    }
+    if let Some(patched) = patched(&pair.old, &pair.new, pair.newer) {
+        return pair.with_rows_put_back(&patched, in_memory);
+    }
+    if pair.old_ids.is_subset(&pair.new_ids) {
         return Ok(Succession::Complete);
     }
     if !pair.new.talks() {
@@ -116,7 +123,11 @@ fn compare(pair: &Pair<'_>, in_memory: &dyn Fn(Range<i64>) -> bool) -> io::Resul
         None if pair.fresh().next().is_none() => {
             // An agent drops rows before a compaction by itself: then the end is where it was.
             let end_is_lost = pair.old.newest_turn_ms() > pair.new.newest_turn_ms();
-            return if end_is_lost { pair.cut_short() } else { Ok(Succession::Complete) };
+            return if end_is_lost || pair.lost_turns() {
+                pair.cut_short()
+            } else {
+                Ok(Succession::Complete)
+            };
         }
         None => match pair.times(in_memory) {
             Ok(attached) => attached,
@@ -164,7 +175,7 @@ impl<'a> Transcript<&'a [u8]> {
         own.map(|row| row.uuid).collect()
     }
 
-    fn bytes_of(&self, row: &Row) -> &'a [u8] {
+    pub(crate) fn bytes_of(&self, row: &Row) -> &'a [u8] {
         let start = usize::try_from(row.offset).unwrap_or(usize::MAX);
         self.source.get(start..start.saturating_add(row.len as usize)).unwrap_or_default()
     }
@@ -280,6 +291,37 @@ impl<'a> Pair<'a> {
         let lives = root.is_some_and(|root| !new.row(root).is(Flags::COMPACT_BOUNDARY));
         let relink = to.map(|_| first);
         Ok(Attached { proof: Proof::Times, to: to.filter(|_| lives), relink, gap: dangles })
+    }
+
+    /// Whether a turn is gone that no compaction explains.
+    fn lost_turns(&self) -> bool {
+        let summed_up =
+            self.new.index.boundaries.iter().map(|no| self.new.index.rows[*no as usize].time).max();
+        let own = |row: &&Row| row.kind().is_turn() && row.uuid != 0 && !row.is(Flags::SIDECHAIN);
+        let mut turns = self.old.index.rows.iter().filter(own);
+        turns.any(|row| !self.new_ids.contains(&row.uuid) && summed_up.is_none_or(|time| row.time > time))
+    }
+
+    /// The newer file with rows that were damaged where they stood; then as any other newer file.
+    fn with_rows_put_back(
+        &self,
+        patched: &[u8],
+        in_memory: &dyn Fn(Range<i64>) -> bool,
+    ) -> io::Result<Succession> {
+        let rest = succession(self.older, patched, self.session, in_memory)?;
+        if rest != Succession::Complete {
+            return Ok(rest);
+        }
+        let (bytes, _) = repair_bytes(patched, self.session)?;
+        let after = Transcript::of(&bytes, self.session);
+        let (scan, plan) = after.examine()?;
+        let reached = after.reach();
+        let all = self.new.reach().iter().all(|id| reached.contains(id));
+        if scan.status != Status::Healthy || !plan.is_empty() || !all {
+            return Ok(Succession::Unproven(Doubt::Reach));
+        }
+        let regained = after.prompts().saturating_sub(self.new.prompts());
+        Ok(Succession::Continued(Joined { bytes, regained, proof: Proof::Links, gap: false }))
     }
 
     /// Whether the older copy has what no agent drops by itself: an answered prompt of its live path that is not before a

@@ -259,3 +259,51 @@ fn most_losses_are_proven() {
     said.sort();
     assert!(tried > 100 && proven * 100 >= tried * 95, "{proven} of {tried}: {said:#?}");
 }
+
+#[test]
+fn a_result_that_became_nul_bytes_is_put_back_and_not_invented() {
+    let mut whole = talk("uacracra");
+    // The first result is a leaf, as with calls in parallel: what follows hangs on its call.
+    whole[4]["parentUuid"] = whole[2]["uuid"].clone();
+    let is_leaf = |at: usize| at == 3;
+    for lost in whole.iter().enumerate().filter(|(_, row)| row["type"] == "user").map(|(at, _)| at).skip(1) {
+        let mut lines: Vec<Vec<u8>> = whole.iter().map(|row| bytes(std::slice::from_ref(row))).collect();
+        let end = lines[lost].len() - 1;
+        lines[lost][..end].fill(0);
+        let newer = lines.concat();
+        match compare(&bytes(&whole), &newer) {
+            Succession::Continued(joined) => assert_eq!(joined.bytes, bytes(&whole), "{lost}"),
+            Succession::CutShort => assert!(!is_leaf(lost)),
+            other => panic!("row {lost}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn rows_that_were_emptied_in_place_get_their_words_back() {
+    let whole = talk("uauaua");
+    for (at, empty) in
+        [(0, json!("")), (1, json!([])), (2, json!(" ")), (3, json!([{"type": "text", "text": ""}]))]
+    {
+        let mut emptied = whole.clone();
+        emptied[at]["message"]["content"] = empty;
+        // The agent went on since.
+        let longer = [emptied.clone(), later("ua", 6, emptied[5]["uuid"].clone())].concat();
+        let expect = [whole.clone(), longer[6..].to_vec()].concat();
+        assert_eq!(joined(&bytes(&whole), &bytes(&emptied)).bytes, bytes(&whole), "row {at}");
+        assert_eq!(joined(&bytes(&whole), &bytes(&longer)).bytes, bytes(&expect), "row {at}, and more");
+        // What was edited and still says something is its user's.
+        let mut edited = whole.clone();
+        edited[at]["message"]["content"] = json!([{"type": "text", "text": "other words"}]);
+        assert_eq!(compare(&bytes(&whole), &bytes(&edited)), Succession::Complete, "row {at}");
+    }
+}
+
+#[test]
+fn a_branch_that_vanished_without_a_compaction_is_a_loss() {
+    let mut whole = talk("uauaua");
+    // The user went back behind the first answer: rows 2 and 3 are a branch that is not live.
+    whole[4]["parentUuid"] = whole[1]["uuid"].clone();
+    let without: Vec<Value> = [&whole[..2], &whole[4..]].concat();
+    assert_eq!(compare(&bytes(&whole), &bytes(&without)), Succession::CutShort);
+}

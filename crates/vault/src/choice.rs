@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::event::Event;
 use crate::list::{GenerationInfo, MirroredFile};
 use crate::vault::Vault;
 use crate::{Conversation, Error};
@@ -36,10 +37,27 @@ impl MirroredFile {
         let numbered = |from: usize, list: &[GenerationInfo]| {
             list.iter().zip(from + 1..).all(|(it, number)| it.number as usize == number)
         };
-        // What comes after a loss is only as good as what is known of the versions before it.
-        let history = !generation.event.is_loss() || (older.iter().all(sound) && numbered(0, older));
+        // What comes after a loss is only as good as what is known of the versions before it: all of them must be there.
+        let all_before = numbered(0, older) && older.len() + 1 == generation.number as usize;
+        let history = match generation.event {
+            Event::New => all_before,
+            event => !event.is_loss() || (older.iter().all(sound) && all_before),
+        };
         let from = later.first().map_or(0, |first| first.number as usize);
         history && later.iter().all(sound) && numbered(from.saturating_sub(1), later)
+    }
+}
+
+impl MirroredFile {
+    /// Whether a version that was not made good by a later one is missing or cannot be read: it may have held what no other
+    /// one does. `unread` says which versions cannot be read beyond those that the manifest shows.
+    pub fn lacks_versions(&self, unread: impl Fn(u32) -> bool) -> bool {
+        let healed = |it: &GenerationInfo| matches!(it.event, Event::Repaired | Event::Returned);
+        let start = self.generations.iter().rposition(healed);
+        let rest = &self.generations[start.unwrap_or(0)..];
+        let first = if start.is_some() { rest.first().map_or(1, |it| it.number) } else { 1 };
+        let unusable = |it: &GenerationInfo| it.damaged || unread(it.number);
+        rest.is_empty() || rest.iter().zip(first..).any(|(it, number)| it.number != number || unusable(it))
     }
 }
 

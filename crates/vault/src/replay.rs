@@ -303,6 +303,11 @@ impl State {
         }
     }
 
+    /// Whether lines are missing that may have stored anything.
+    pub(crate) fn lost_lines(&self) -> bool {
+        self.bad.iter().any(|bad| matches!(bad.kind, BadKind::Damaged | BadKind::Chain | BadKind::Lost))
+    }
+
     /// Those, and the ones that were put aside.
     pub(crate) fn every_frame(&self) -> impl Iterator<Item = &Frame> {
         self.frames().chain(self.superseded.iter().map(|(_, _, frame)| frame))

@@ -192,6 +192,9 @@ impl<'v> Writer<'v> {
             stored.generation = newest.map_or(0, |newest| newest.number);
             return Ok(Some(stored));
         };
+        // A transcript that seems new where lines are lost may have had a version in them: its number is left free.
+        let seems_new = event == Event::New && kind == FileKind::Transcript;
+        let generation = if seems_new && self.state.lost_lines() { generation + 1 } else { generation };
         let extends = newest.is_some_and(|newest| newest.number == generation);
         file.seek(SeekFrom::Start(keep_bytes)).map_err(&read)?;
         let wanted = stamp.size - keep_bytes;

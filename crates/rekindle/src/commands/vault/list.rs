@@ -52,6 +52,10 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&table.text());
         out.line("");
     }
+    for copy in all.iter().filter(|one| one.foreign.is_none() && !one.damage.is_empty()) {
+        let name = copy.session.as_ref().map_or("history", |session| session.short());
+        out.line(&format!("{name}  damaged copy: {}", copy.damage.join("; ")));
+    }
     for (loss, lost) in context.clinic.losses()? {
         if let (Some(session), Some(lost @ doctor::Lost::Choice { .. })) = (&loss.session, &lost) {
             out.line(session.short());
@@ -99,5 +103,6 @@ fn conversation_json(conversation: &Conversation) -> Value {
         "stored": conversation.stored,
         "files": files,
         "unusable": conversation.foreign,
+        "damage": conversation.damage,
     })
 }
