@@ -28,7 +28,7 @@ const fn password(triggers: &'static [&'static str], pattern: &'static str) -> S
     command("password", Judge::Password, triggers, pattern)
 }
 
-pub(super) static SHAPES: [Shape; 45] = [
+pub(super) static SHAPES: [Shape; 59] = [
     password(
         &[
             "docker login",
@@ -195,4 +195,65 @@ pub(super) static SHAPES: [Shape; 45] = [
         r#"(?i:password|passphrase|passwort)[ \t]+(?:for|für)[ \t]+(?:[^\n:'"]{0,40}'[^'\n]{1,120}'|[^\n:'"]{0,40}"[^"\n]{1,120}"|[^\n:'"]{1,60}):[ \t]?([^\s]+)[ \t]*(?:\z|\r|\n|\||│|┃|║|\\[nr])"#,
     ),
     within("password", Judge::Password, &["/pass:"], concat!("/(?i:pass):", word!())),
+    password(
+        &["mc alias set ", "mc config host add "],
+        concat!(
+            r"mc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+[^\s]+[ \t]+[^\s]+[ \t]+(?:\[redacted: [a-z ]+\]|[^\s]+)[ \t]+",
+            word!()
+        ),
+    ),
+    password(
+        &["lftp "],
+        concat!("lftp", others!(), r#"(?:-u|--user)[ \t=]*\\{0,3}["']?[^\s,"'\\]+,"#, word!()),
+    ),
+    password(&["rdesktop "], option!("rdesktop", "-p")),
+    password(&["gh secret set "], option!(r"gh[ \t]+secret[ \t]+set", "(?:-b|--body)")),
+    password(
+        &["fly secrets set ", "flyctl secrets set "],
+        concat!(r"fly(?:ctl)?[ \t]+secrets[ \t]+set", others!(), "[A-Za-z_][A-Za-z0-9_]*=", word!()),
+    ),
+    password(
+        &["vault kv put ", "vault kv patch "],
+        concat!(r"vault[ \t]+kv[ \t]+(?:put|patch)", others!(), "value=", word!()),
+    ),
+    // Other methods of logging in are options, and their values are assigned.
+    command(
+        "token",
+        Judge::Token,
+        &["vault login "],
+        r#"vault[ \t]+login[ \t]+(?:-[^\s]+[ \t]+)*([^\s="'`-][^\s="'`]*)(?:\s|\z)"#,
+    ),
+    password(
+        &["rclone config "],
+        concat!(
+            r"rclone[ \t]+config[ \t]+(?:create|update|password)",
+            others!(),
+            r"(?:pass|password|password2)[ \t=]+",
+            word!()
+        ),
+    ),
+    password(&["rclone obscure "], concat!(r"rclone[ \t]+obscure[ \t]+", word!())),
+    within(
+        "password",
+        Judge::Password,
+        &["password-command"],
+        r#"password-command[ =]+\\{0,3}["'](?:echo|printf)[ \t]+(?:-n[ \t]+)?([^\s"'`\\|$]+)"#,
+    ),
+    password(
+        &["echo ", "printf "],
+        r#"(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?\\{0,3}["']?([^\s"'`\\|]+)\\{0,3}["']?[ \t]*\|[ \t]*(?:gh[ \t]+secret[ \t]+set|(?:npx[ \t]+)?wrangler[ \t]+secret[ \t]+put|docker[ \t]+secret[ \t]+create|vault[ \t]+login|vncpasswd|rclone[ \t]+obscure)\b"#,
+    ),
+    password(&["vncpasswd", "smbpasswd"], concat!(r"[a-z]+passwd[^\n<]{0,40}<<<[ \t]*", word!())),
+    within(
+        "key",
+        Judge::Token,
+        &["privatekey ", "private-key "],
+        r"(?i:private-?key)[ \t]+([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    ),
+    within(
+        "password",
+        Judge::Token,
+        &["mot de passe"],
+        r#"(?i:mot de passe)(?:[ \t]|\xc2\xa0)*[:=][ \t]*\\{0,3}["']?([^\s"'`\\]+)"#,
+    ),
 ];

@@ -2,7 +2,9 @@
 
 use crate::shape::{Judge, Shape, command, hosted, key, within};
 
-pub(super) static SHAPES: [Shape; 12] = [
+pub(super) static SHAPES: [Shape; 13] = [
+    // A key of age, as its `age-keygen` prints it.
+    key("private key", &["age-secret-key-"], r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{50,}"),
     // `-----BEGIN … PRIVATE KEY-----`, encoded again, as kubeconfigs and variables have it. `-----BEGIN CERTIFICATE` has
     // the first word in common and stays.
     key(
