@@ -23,6 +23,7 @@ mod put_back;
 mod record_paths;
 mod redo;
 mod repair;
+mod side_files;
 mod space;
 mod surroundings;
 mod swap;

@@ -74,6 +74,7 @@ impl Clinic {
                 outcome.resume_id = back.session;
                 outcome.path = back.path;
                 outcome.backup = back.backup;
+                outcome.left_out = back.left_out;
                 outcome.new_chain_depth = scan_file(&outcome.path, &mut Buffer::default()).chain_depth;
                 Ok(Some(outcome))
             }
@@ -270,7 +271,7 @@ impl Clinic {
     }
 
     /// How the rows that are there relate to a generation.
-    fn relation(
+    pub(crate) fn relation(
         &self,
         path: &Path,
         conversation: &Conversation,
@@ -430,32 +431,6 @@ impl Clinic {
         let (session, path) = crate::as_copy::write_copy(folder, &old, &bytes, kept)?;
         let generation = generation.number;
         Ok(PutBack { session, path, generation, backup: None, others: 0, left_out: Vec::new(), doubt: None })
-    }
-
-    /// Subagents' rows and tool results that went with the transcript: how many came back, and which did not.
-    fn put_back_others(&self, conversation: &Conversation) -> Result<(usize, Vec<String>), Error> {
-        let (mut count, mut left_out) = (0, Vec::new());
-        for file in &conversation.files {
-            let belongs = matches!(file.kind, FileKind::Subagent | FileKind::ToolResult);
-            let path = conversation.config.join(&file.name);
-            if !belongs || path.exists() {
-                continue;
-            }
-            let choice = match self.vault.choose(conversation, file, Wanted::Best) {
-                Ok(Some(choice)) => choice,
-                Ok(None) => continue,
-                Err(vault::Error::Doubtful { .. }) => {
-                    left_out.push(file.name.clone());
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            durable::private_dir(path.parent().unwrap_or(&path))?;
-            let number = Some(choice.generation.number);
-            self.vault.restore_to(&conversation.key, &file.name, number, &path, Kept::default())?;
-            count += 1;
-        }
-        Ok((count, left_out))
     }
 }
 

@@ -67,6 +67,8 @@ pub struct RepairOutcome {
     pub changes: Vec<Change>,
     /// The id to resume: another one where the conversation could only be kept as a copy.
     pub resume_id: SessionId,
+    /// Subagents' files and tool results that are lost and could not be put back.
+    pub left_out: Vec<String>,
 }
 
 impl RepairOutcome {
@@ -83,6 +85,7 @@ impl RepairOutcome {
             findings: Vec::new(),
             changes: Vec::new(),
             resume_id: file.session.clone(),
+            left_out: Vec::new(),
         }
     }
 
@@ -165,16 +168,17 @@ impl Clinic {
         if let Some(outcome) = self.put_back_lost(file, &path, options.dry_run)? {
             return Ok(outcome);
         }
-        match self.mend(file, &path, options)? {
-            Mended::Over(outcome) => Ok(*outcome),
+        let outcome = match self.mend(file, &path, options)? {
+            Mended::Over(outcome) => *outcome,
             Mended::Ready(ready) => match self.install(file, &path, *ready)? {
                 Ok((outcome, swapped)) => {
                     swaps.push(swapped);
-                    Ok(outcome)
+                    outcome
                 }
-                Err(refusal) => Ok(RepairOutcome::refused(file, &refusal)),
+                Err(refusal) => RepairOutcome::refused(file, &refusal),
             },
-        }
+        };
+        self.with_side_files(file, outcome, options.dry_run)
     }
 
     /// A look at who owns what: by the known directories, and by the one a path lies in.

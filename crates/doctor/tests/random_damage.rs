@@ -26,14 +26,14 @@ const CUT: usize = 8;
 fn rows(range: std::ops::Range<usize>) -> String {
     let id = |n: usize| format!("{n:08}-1111-4222-8333-000000000000");
     let row = |n: usize| -> Value {
-        let message = if n % 2 == 0 {
+        let message = if n.is_multiple_of(2) {
             json!({"role": "user", "content": format!("prompt {n}")})
         } else {
             json!({"role": "assistant", "id": format!("msg_{n}"), "type": "message", "model": "m",
                 "content": [{"type": "text", "text": format!("answer {n}")}], "stop_reason": "end_turn"})
         };
         json!({"parentUuid": n.checked_sub(1).map(id), "isSidechain": false, "userType": "external", "cwd": "/",
-            "sessionId": ID, "version": "2.1.325", "type": if n % 2 == 0 { "user" } else { "assistant" },
+            "sessionId": ID, "version": "2.1.325", "type": if n.is_multiple_of(2) { "user" } else { "assistant" },
             "message": message, "uuid": id(n), "timestamp": format!("2026-11-16T10:{n:02}:00.000Z")})
     };
     range.map(|n| format!("{}\n", row(n))).collect()

@@ -116,7 +116,13 @@ impl MirroredFile {
             .filter(|generation| !generation.damaged && (generation.talks || !talked));
         let mut best = whole.next()?;
         for before in whole {
-            if !best.event.is_loss() || before.rows <= best.rows {
+            // A tool's result has no rows to count; one that is rewritten is another result.
+            let lost = match (self.kind, best.event) {
+                (FileKind::ToolResult, Event::Truncated | Event::Emptied) => before.bytes > best.bytes,
+                (FileKind::ToolResult, _) => false,
+                (_, event) => event.is_loss() && before.rows > best.rows,
+            };
+            if !lost {
                 break;
             }
             best = before;

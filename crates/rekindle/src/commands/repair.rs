@@ -111,7 +111,7 @@ fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
     let refused = number(RepairStatus::Refused);
     let failed = number(RepairStatus::Failed) + errors;
     let done = outcomes.len() - refused - number(RepairStatus::Failed);
-    let partly = outcomes.iter().any(|outcome| outcome.missing.is_some());
+    let partly = outcomes.iter().any(|outcome| outcome.missing.is_some() || !outcome.left_out.is_empty());
     match (done, refused, failed) {
         (_, 0, 0) if partly => Exit::Partly,
         (_, 0, 0) => Exit::Done,
@@ -157,6 +157,9 @@ fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Ou
         if outcome.resume_id != outcome.session {
             out.line(&format!("  resume it as {}", outcome.resume_id));
         }
+        for name in &outcome.left_out {
+            out.line(&format!("  not put back, because the vault's copy is damaged: {name}"));
+        }
         if args.dry_run {
             for change in &outcome.changes {
                 diff(change, out);
@@ -199,6 +202,7 @@ fn report(outcomes: &[RepairOutcome]) -> Value {
                 "newChainDepth": outcome.new_chain_depth,
                 "resumeId": outcome.resume_id.as_str(),
                 "changes": outcome.changes,
+                "leftOut": outcome.left_out,
             })
         })
         .collect();

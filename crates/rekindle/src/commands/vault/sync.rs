@@ -73,8 +73,14 @@ pub(crate) fn sync_words(context: &Context, report: &SyncReport, out: &mut Out) 
             continue;
         }
         let what = event_word(happening.event);
-        let name = happening.session.as_ref().map_or("history", |session| session.short());
-        out.line(&format!("{name}  was {what}; the vault has it: rekindle repair {name}"));
+        let Some(session) = &happening.session else {
+            out.line(&format!("history  was {what}; the vault keeps every version of it"));
+            continue;
+        };
+        let name = session.short();
+        let main = happening.path.file_stem().is_some_and(|stem| stem == session.as_str());
+        let whose = if main { String::new() } else { format!("{} ", context.short_path(&happening.path)) };
+        out.line(&format!("{name}  {whose}was {what}; the vault has it: rekindle repair {name}"));
     }
     Ok(())
 }
