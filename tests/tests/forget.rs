@@ -1,10 +1,6 @@
 //! Forgetting means everywhere: no file, no compressed frame and no git object holds a word of the conversation afterwards.
 //! The kill sweep (`lab::sweep`) shows it for a run that was killed before.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "throwaway files are written by hand, and a test that cannot go on panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 
