@@ -14,6 +14,9 @@ use lab::process::{Finished, Running, wait_until};
 use lab::rekindle::DEADLINE;
 use serde_json::{Value, json};
 
+/// A change of a record by hand.
+type Edit = fn(&mut Value);
+
 const ID: &str = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 
 /// A home with one damaged conversation.
@@ -136,7 +139,7 @@ fn an_edited_or_broken_record_takes_no_agent_its_conversation() {
     assert!(home.rekindle(&["settle"]).unwrap().success());
     let genuine = fs::read(record_path(&home)).unwrap();
     let owner = format!("process {} ", agent.pid());
-    let edits: [(&str, fn(&mut Value)); 4] = [
+    let edits: [(&str, Edit); 4] = [
         ("crashed", |record| record["status"] = json!("crashed")),
         ("ended", |record| {
             record["status"] = json!("ended_cleanly");
