@@ -210,7 +210,8 @@ fn vault_list_and_status() {
     3 conversations, 3 files, 7.2 kB of rows in N.N kB
     newest copy: N s ago
     eeeeeeee  cut short: ~/.claude/projects/-ROOT-project/eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb.jsonl
-      a resume loses what only the vault still has; `rekindle repair eeeeeeee` puts it back
+      a resume loses what only the vault still has
+      `rekindle repair eeeeeeee` puts it back
     "#);
 }
 
