@@ -109,7 +109,9 @@ fn an_agent_in_a_container_is_in_its_session_for_everyone_outside() {
     refused(&inside(&home, &["recover", ID, "--dry-run"]), &format!("rekindle recover {ID} --owner-gone"));
     assert_eq!(record(&home)["status"], "active");
 
-    // The container is restarted: its agent died with it. Another container cannot see that.
+    // The container is restarted: its agent died with it. Another container cannot see that. The kernel gives the number of
+    // a namespace that is gone to the next one, and a container of the same number knows that its agent is gone.
+    let _number = fs::File::open(format!("/proc/{}/ns/pid_for_children", agent.pid())).unwrap();
     drop(agent);
     refused(&inside(&home, &["recover", ID, "--dry-run"]), "cannot be seen from here");
     refused(&inside(&home, &["recover", ID, "--dry-run"]), "--owner-gone");
