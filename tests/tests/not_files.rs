@@ -15,7 +15,7 @@ use lab::home::Home;
 use lab::process::{self, Finished};
 use serde_json::json;
 
-const ID: &str = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+const ID: &str = "7f7f7f7f-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 
 /// Every command here takes a moment; what hangs would hang for good.
 const MOMENT: Duration = Duration::from_secs(30);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// A change of a record by hand.
 type Edit = fn(&mut Value);
 
-const ID: &str = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+const ID: &str = "0e0e0e0e-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 
 /// A home with one damaged conversation.
 fn damaged_home() -> Home {

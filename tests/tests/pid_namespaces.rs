@@ -15,7 +15,7 @@ use lab::process::{self, Finished, Running, wait_until};
 use lab::rekindle::DEADLINE;
 use serde_json::{Value, json};
 
-const ID: &str = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+const ID: &str = "5b5b5b5b-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 
 /// A command that runs in a new pid namespace, which ends with it.
 fn contained(home: &Home) -> Command {
