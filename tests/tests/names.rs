@@ -101,7 +101,7 @@ fn targets_by_what_was_given() {
     assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
     for target in ["cart", "%0"] {
         let done = home.rekindle(&["vault", "forget", target, "--dry-run"]).unwrap();
-        assert_eq!(done.stdout, "1a2b3c4d  would be forgotten\n", "{}", done.stderr);
+        assert!(done.stdout.starts_with(&format!("{SHOP}  would be forgotten")), "{}", done.words());
     }
     let repaired = home.rekindle(&["repair", "cart", "--json"]).unwrap();
     assert!(repaired.stdout.contains(SHOP), "{}", repaired.words());

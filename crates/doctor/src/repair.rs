@@ -247,6 +247,8 @@ impl Clinic {
             let again = again.map_err(Error::read(made.path()))?;
             let (scan, plan) = again.examine().map_err(Error::read(made.path()))?;
             if plan.is_empty() {
+                // It has grown to the largest row, and the guard reads rows, too.
+                drop(buffer);
                 // Which branch lives is the user's to say: then reaching something else is what was asked for.
                 let harm = match options.branch {
                     Some(_) => None,

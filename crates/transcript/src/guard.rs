@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 use crate::flags::Flags;
@@ -82,7 +83,15 @@ impl<S: AsSource> Transcript<S> {
     /// Rows cannot be read again.
     pub fn texts_reached(&self, version: Version) -> io::Result<HashSet<String>> {
         let rows = self.with_source(|source| reached(&self.index, source, version))?;
-        texts(self, |no| rows.contains(no))
+        let mut texts = HashSet::new();
+        visit_texts(
+            self,
+            |no| rows.contains(no),
+            |text| {
+                texts.insert(text.to_owned());
+            },
+        )?;
+        Ok(texts)
     }
 }
 
@@ -124,26 +133,31 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             .map(place)
             .max();
         for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
-            let said = said(self.before, no)?;
+            let mut said = Vec::new();
+            each_text(self.before, no, |text| said.push(TextId::of(text)))?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
             // A copy stands where the first one stands.
             let first = copies.get(&no).copied().unwrap_or(no);
             let is_summed_up = || compaction.is_some_and(|compaction| place(first) < compaction);
             if lost && !rewound.contains(first) && !is_summed_up() {
-                return Ok(Some(self.found(HarmKind::Loses, no, &said)));
+                return self.found(HarmKind::Loses, no).map(Some);
             }
             let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);
-            let is_new = |text: &String| texts_after.contains(text) && !texts_before.contains(text);
+            let is_new = |text: &TextId| texts_after.contains(text) && !texts_before.contains(text);
             if back && said.iter().any(is_new) {
-                return Ok(Some(self.found(HarmKind::BringsBack, no, &said)));
+                return self.found(HarmKind::BringsBack, no).map(Some);
             }
         }
         Ok(None)
     }
 
-    fn found(&self, kind: HarmKind, no: RowNo, said: &[String]) -> Harm {
-        let text: String = said.first().map(|text| text.chars().take(40).collect()).unwrap_or_default();
-        Harm { version: self.version, kind, row: u64::from(no) + 1, said: text }
+    fn found(&self, kind: HarmKind, no: RowNo) -> io::Result<Harm> {
+        let mut said: Option<String> = None;
+        each_text(self.before, no, |text| {
+            said.get_or_insert_with(|| text.chars().take(40).collect());
+        })?;
+        let said = said.unwrap_or_default();
+        Ok(Harm { version: self.version, kind, row: u64::from(no) + 1, said })
     }
 
     fn is_reached_after(&self, no: RowNo) -> bool {
@@ -165,30 +179,65 @@ fn speaks(index: &Index, no: RowNo) -> bool {
         && !row.flags.intersects(Flags::SIDECHAIN | Flags::META | Flags::API_ERROR)
 }
 
-/// What the rows of a set say, text by text.
-fn texts<S: AsSource>(of: &Transcript<S>, wanted: impl Fn(RowNo) -> bool) -> io::Result<HashSet<String>> {
-    let mut texts = HashSet::new();
-    for no in 0..RowNo::try_from(of.index.rows.len()).unwrap_or(NONE) {
-        if wanted(no) && of.index.rows[no as usize].kind().is_turn() {
-            texts.extend(said(of, no)?);
-        }
+/// What stands for a text: the texts of a large file would take as much memory as the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct TextId(u64, u64);
+
+impl TextId {
+    fn of(text: &str) -> TextId {
+        let half = |seed: u8| {
+            let mut hasher = DefaultHasher::new();
+            (seed, text).hash(&mut hasher);
+            hasher.finish()
+        };
+        TextId(half(0), half(1))
     }
+}
+
+/// What the rows of a set say, text by text.
+fn texts<S: AsSource>(of: &Transcript<S>, wanted: impl Fn(RowNo) -> bool) -> io::Result<HashSet<TextId>> {
+    let mut texts = HashSet::new();
+    visit_texts(of, wanted, |text| {
+        texts.insert(TextId::of(text));
+    })?;
     Ok(texts)
 }
 
-/// The texts of one row, as a repair may leave them: what the API refuses in a text is replaced.
-fn said<S: AsSource>(of: &Transcript<S>, no: RowNo) -> io::Result<Vec<String>> {
+fn visit_texts<S: AsSource>(
+    of: &Transcript<S>,
+    wanted: impl Fn(RowNo) -> bool,
+    mut visit: impl FnMut(&str),
+) -> io::Result<()> {
+    for no in 0..RowNo::try_from(of.index.rows.len()).unwrap_or(NONE) {
+        if wanted(no) && of.index.rows[no as usize].kind().is_turn() {
+            each_text(of, no, &mut visit)?;
+        }
+    }
+    Ok(())
+}
+
+/// The texts of one row, as a repair may leave them: what the API refuses in a text is replaced. One at a time: a text may
+/// be as large as the file.
+fn each_text<S: AsSource>(of: &Transcript<S>, no: RowNo, mut visit: impl FnMut(&str)) -> io::Result<()> {
     let row = &of.index.rows[no as usize];
     let bytes = of.row_bytes(row)?;
     let outline = Outline::parse(&bytes);
     let Some(content) = outline.as_ref().and_then(|row| row.get("message")?.get("content")) else {
-        return Ok(Vec::new());
+        return Ok(());
     };
-    let texts: Vec<Option<String>> = match &content.node {
-        Node::String(_) => vec![content.text(&bytes)],
-        Node::Array(items) => items.iter().map(|item| item.get("text")?.text(&bytes)).collect(),
-        _ => Vec::new(),
+    let mut one = |text: Option<String>| {
+        let Some(text) = text else { return };
+        let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
+        if !text.trim().is_empty() && text != SYNTHETIC {
+            visit(&text);
+        }
     };
-    let plain = texts.into_iter().flatten().map(|text| text.replace('\0', "\u{fffd}"));
-    Ok(plain.filter(|text| !text.trim().is_empty() && text != SYNTHETIC).collect())
+    match &content.node {
+        Node::String(_) => one(content.text(&bytes)),
+        Node::Array(items) => {
+            items.iter().for_each(|item| one(item.get("text").and_then(|text| text.text(&bytes))));
+        }
+        _ => {}
+    }
+    Ok(())
 }
