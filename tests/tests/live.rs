@@ -99,7 +99,7 @@ fn write_on(
     from: Value,
     seed: u64,
     stop: &AtomicBool,
-    done: &AtomicUsize,
+    (done, refused): (&AtomicUsize, &AtomicUsize),
 ) -> Vec<String> {
     let model = talk::turn_rows(session, Path::new("/"), 0, &Value::Null);
     let (mut ids, mut parent, mut random) = (Vec::new(), from, seed);
@@ -120,10 +120,22 @@ fn write_on(
         parent = id.clone().into();
         ids.push(id);
         done.store(ids.len(), Ordering::Relaxed);
-        // Every few milliseconds, and now and then a pause for thought, which is when a repair gets its chance.
-        thread::sleep(Duration::from_millis(if dice % 16 == 0 { 20 + dice % 150 } else { 1 + dice % 4 }));
+        // Every few milliseconds, and now and then a pause for thought, which is when a repair gets its chance. A machine that
+        // is slow needs a longer one.
+        let slow = 10 * refused.load(Ordering::Relaxed) as u64;
+        let pause = if dice % 16 == 0 { 20 + dice % 150 + slow } else { 1 + dice % 4 };
+        thread::sleep(Duration::from_millis(pause));
     }
     ids
+}
+
+/// Ends a writer, also where the test fails.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A repair goes through while somebody writes; every row is there once, and the wound is mended.
@@ -133,27 +145,28 @@ fn loses_no_row(seed: u64) {
     let path = home.put_dangling(&session, 30, 15).unwrap();
     let before = Base::read(&fs::read(&path).unwrap(), &session).unwrap();
     let last = before.uuid(before.reply(29).unwrap());
-    let (stop, written) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (stop, written, refused) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let more = |rows: usize| {
         let goal = written.load(Ordering::Relaxed) + rows;
         assert!(wait_until(PATIENCE, || written.load(Ordering::Relaxed) >= goal), "the writer is stuck");
     };
     let (ids, refusals) = thread::scope(|scope| {
-        let writer = scope.spawn(|| write_on(&path, &session, last, seed, &stop, &written));
+        let writer = scope.spawn(|| write_on(&path, &session, last, seed, &stop, (&written, &refused)));
+        let stops = Stops(&stop);
         more(20);
-        let (since, mut refusals) = (Instant::now(), 0);
+        let since = Instant::now();
         loop {
             let done = home.rekindle(&["repair", &session, "--json"]).unwrap();
             match done.code() {
                 Some(0) => break,
-                Some(3) => refusals += 1,
+                Some(3) => refused.fetch_add(1, Ordering::Relaxed),
                 _ => panic!("{}", done.words()),
-            }
-            assert!(since.elapsed() < 2 * PATIENCE, "{refusals} refusals: {}", done.words());
+            };
+            assert!(since.elapsed() < 2 * PATIENCE, "{refused:?} refusals: {}", done.words());
         }
         more(20);
-        stop.store(true, Ordering::Relaxed);
-        (writer.join().unwrap(), refusals)
+        drop(stops);
+        (writer.join().unwrap(), refused.load(Ordering::Relaxed))
     });
     let after = Base::read(&fs::read(&path).unwrap(), &session).unwrap();
     let mut count: HashMap<String, usize> = HashMap::new();
