@@ -2,6 +2,7 @@
 //! need known states more than they need an agent.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use agents::SessionId;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use state::seal::Key;
 
 use crate::home::Home;
-use crate::process::{self, wait_until};
+use crate::process::{self, Running, wait_until};
 use crate::rekindle::DEADLINE;
 
 /// A process that is or was an agent.
@@ -74,6 +75,24 @@ impl Home {
         });
         anyhow::ensure!(named, "process {pid} has not become an agent");
         Ok((pane.to_owned(), body(pid)?))
+    }
+
+    /// Starts a program that the process table cannot tell from an agent: it gives this event to its hook, and lives on.
+    /// `command` runs the words that are added to it.
+    pub fn play_agent(&self, mut command: Command, name: &str, event: &Value) -> Result<Running> {
+        let (input, ready) =
+            (self.root().join(format!("{name}.event")), self.root().join(format!("{name}.ready")));
+        fs::write(&input, event.to_string())?;
+        let line = format!(
+            "'{}' hook SessionStart < '{}'; touch '{}'; while :; do sleep 0.2; done",
+            crate::program().display(),
+            input.display(),
+            ready.display()
+        );
+        let named = format!("exec -a claude bash -c \"{line}\"");
+        let agent = Running::start(command.args(["bash", "-c", &named]))?;
+        anyhow::ensure!(wait_until(DEADLINE, || ready.exists()), "the hook did not come back");
+        Ok(agent)
     }
 
     /// The key that hooks seal their lines with, as `init` makes it.

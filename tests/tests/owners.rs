@@ -32,19 +32,7 @@ fn play_agent(home: &Home, name: &str) -> Running {
         "session_id": ID, "hook_event_name": "SessionStart", "source": "resume",
         "cwd": home.project(), "transcript_path": home.transcript(ID),
     });
-    let input = home.root().join(format!("{name}.event"));
-    fs::write(&input, event.to_string()).unwrap();
-    let ready = home.root().join(format!("{name}.ready"));
-    let line = format!(
-        "'{}' hook SessionStart < '{}'; touch '{}'; while :; do sleep 0.2; done",
-        lab::program().display(),
-        input.display(),
-        ready.display()
-    );
-    let named = format!("exec -a claude bash -c \"{line}\"");
-    let agent = Running::start(home.command("env").args(["bash", "-c", &named])).unwrap();
-    assert!(wait_until(DEADLINE, || ready.exists()), "the hook did not come back");
-    agent
+    home.play_agent(home.command("env"), name, &event).unwrap()
 }
 
 fn record_path(home: &Home) -> PathBuf {

@@ -1,10 +1,6 @@
 //! An agent in a container (a pid namespace of its own) is in its session for everyone: no second agent is started while it
 //! lives, or while that cannot be told.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "throwaway files are made on purpose, and a test that cannot go on panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 use std::path::Path;
@@ -38,24 +34,12 @@ fn sees_all() -> bool {
 }
 
 /// A program that plays the agent: it calls its hook as an agent does, and lives on.
-fn play_agent(home: &Home, mut command: Command) -> Running {
+fn play_agent(home: &Home, command: Command) -> Running {
     let event = json!({
         "session_id": ID, "hook_event_name": "SessionStart", "source": "startup",
         "cwd": home.project(), "transcript_path": home.slug(&home.project()).join(format!("{ID}.jsonl")),
     });
-    let input = home.root().join("event");
-    fs::write(&input, event.to_string()).unwrap();
-    let ready = home.root().join("ready");
-    let line = format!(
-        "'{}' hook SessionStart < '{}'; touch '{}'; while :; do sleep 0.2; done",
-        lab::program().display(),
-        input.display(),
-        ready.display()
-    );
-    let named = format!("exec -a claude bash -c \"{line}\"");
-    let agent = Running::start(command.args(["bash", "-c", &named])).unwrap();
-    assert!(wait_until(DEADLINE, || ready.exists()), "the hook did not come back");
-    agent
+    home.play_agent(command, "agent", &event).unwrap()
 }
 
 fn plain(home: &Home) -> Command {
@@ -176,7 +160,7 @@ fn in_tmux(home: &Home, words: &[&str]) -> Finished {
     let hook = format!(
         "'{}' hook SessionStart < '{}'",
         lab::program().display(),
-        home.root().join("event").display()
+        home.root().join("agent.event").display()
     );
     let started = home.root().join("started");
     let line = format!(

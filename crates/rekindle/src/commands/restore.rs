@@ -136,12 +136,7 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         out.json(report);
         return out.finish();
     }
-    let mut table = Table::new(&[
-        Column::new("pane", Fit::Whole),
-        Column::new("session", Fit::Whole),
-        Column::new("outcome", Fit::Whole),
-        Column::new("why", Fit::Wrap(24)),
-    ]);
+    let mut table = panes_table("outcome");
     for pane in report["panes"].as_array().into_iter().flatten() {
         let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
         let session = word("sessionId").chars().take(8).collect();
@@ -190,12 +185,7 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
         out.line(NOTHING_MISSING);
         return out.finish();
     }
-    let mut table = Table::new(&[
-        Column::new("pane", Fit::Whole),
-        Column::new("session", Fit::Whole),
-        Column::new("what", Fit::Whole),
-        Column::new("why", Fit::Wrap(24)),
-    ]);
+    let mut table = panes_table("what");
     for pane in planned.concerned() {
         let session = pane.session.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
         table.row([
@@ -289,6 +279,16 @@ fn way(panes: &[Restored], planned: &Plan) -> Option<String> {
         }
         Some(name) => format!("tmux -L {} attach -t {session}", shell_words::quote(name)),
     })
+}
+
+/// A table of panes with one word and a reason for each.
+pub(super) fn panes_table(word: &'static str) -> Table {
+    Table::new(&[
+        Column::new("pane", Fit::Whole),
+        Column::new("session", Fit::Whole),
+        Column::new(word, Fit::Whole),
+        Column::new("why", Fit::Wrap(24)),
+    ])
 }
 
 /// The table of what became of each pane, for `restore` and `recover`.

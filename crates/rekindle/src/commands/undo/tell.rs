@@ -6,6 +6,7 @@ use state::operations::{EffectKind, Operation};
 
 use super::{Args, Panes, Reported, Status};
 use crate::commands::history::{kind_word, operation_json};
+use crate::commands::restore::panes_table;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::History;
@@ -109,12 +110,7 @@ fn transcript(report: &Reported, dry_run: bool) -> String {
 
 fn panes(report: &Reported, dry_run: bool, out: &mut Out) {
     if !report.panes.is_empty() {
-        let mut table = Table::new(&[
-            Column::new("pane", Fit::Whole),
-            Column::new("session", Fit::Whole),
-            Column::new("what", Fit::Whole),
-            Column::new("why", Fit::Wrap(24)),
-        ]);
+        let mut table = panes_table("what");
         for step in &report.panes {
             let (what, why) = words(step);
             table.row([step.pane.clone(), short(step), what.to_owned(), why].map(Cell::new));
