@@ -39,30 +39,69 @@ pub struct Asked {
     pub code: Option<i32>,
 }
 
+/// A command that runs on a terminal of its own; it ends with this value.
+#[derive(Debug)]
+pub struct Seated {
+    running: Running,
+    master: OwnedFd,
+    screen: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Seated {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Result<Seated> {
+        let (master, terminal) = open(120)?;
+        command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
+        let running = Running::start(command)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        drop(terminal);
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let reader = follow(std::fs::File::from(master.try_clone()?), Arc::clone(&screen));
+        Ok(Seated { running, master, screen, reader })
+    }
+
+    /// Everything that was shown so far.
+    pub fn shown(&self) -> String {
+        let bytes = self.screen.lock().map(|bytes| bytes.clone()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+    }
+
+    /// Waits until this is shown.
+    pub fn shows(&self, text: &str, deadline: Duration) -> Result<()> {
+        ensure!(wait_until(deadline, || self.shown().contains(text)), "no {text:?} in {}", self.shown());
+        Ok(())
+    }
+
+    /// Presses these keys.
+    pub fn press(&self, keys: &str) -> Result<()> {
+        rustix::io::write(&self.master, keys.as_bytes())?;
+        Ok(())
+    }
+
+    /// Waits until it ends: its exit code, and everything that was shown.
+    pub fn end(mut self, deadline: Duration) -> Result<(Option<i32>, String)> {
+        let Some(status) = self.running.wait(deadline)? else {
+            bail!("the command has not ended: {}", self.shown())
+        };
+        let Seated { running, master, screen, reader } = self;
+        drop(running);
+        // The end of a terminal comes when its last user has gone.
+        let _ = reader.join();
+        drop(master);
+        let bytes = screen.lock().map(|bytes| bytes.clone()).unwrap_or_default();
+        Ok((status.code(), String::from_utf8_lossy(&bytes).replace("\r\n", "\n")))
+    }
+}
+
 /// Runs a command on a terminal, types an answer once `question` is on the screen, and waits until the command ends.
 pub fn answered(command: &mut Command, question: &str, answer: &str, deadline: Duration) -> Result<Asked> {
-    let (master, terminal) = open(120)?;
-    command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
-    let mut running = Running::start(command)?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    drop(terminal);
-    let screen = Arc::new(Mutex::new(Vec::new()));
-    let reader = follow(std::fs::File::from(master.try_clone()?), Arc::clone(&screen));
-    let shown = || {
-        let bytes = screen.lock().map(|bytes| bytes.clone()).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
-    };
-    ensure!(wait_until(deadline, || shown().contains(question)), "no {question:?} in {}", shown());
-    let before = shown();
-    rustix::io::write(&master, format!("{answer}\n").as_bytes())?;
-    let status = running.wait(deadline)?;
-    drop(running);
-    let Some(status) = status else {
-        bail!("{} has not ended: {}", command.get_program().display(), shown())
-    };
-    // The end of a terminal comes when its last user has gone.
-    let _ = reader.join();
-    Ok(Asked { before, all: shown(), code: status.code() })
+    let seated = Seated::start(command)?;
+    seated.shows(question, deadline)?;
+    let before = seated.shown();
+    seated.press(&format!("{answer}\n"))?;
+    let (code, all) = seated.end(deadline)?;
+    Ok(Asked { before, all, code })
 }
 
 /// A terminal of this width: our end, and the command's.

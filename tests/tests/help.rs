@@ -17,6 +17,8 @@ fn help_of_the_program() {
       map          Show which pane has which conversation, and how sure that is
       explain      Say what is believed about an agent, how sure it is, and what
                    speaks for and against it
+      go           Go to the pane of an agent; without a target, to the one that has
+                   waited for you longest
       name         Give a conversation a name
       task         Say what a conversation is about
       note         Keep your own words about a conversation, or read them

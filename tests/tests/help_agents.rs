@@ -15,8 +15,8 @@ fn help_of_status() {
     Options:
           --all    Also those that ended, crashed long ago, answer one prompt, or
                    belong to another agent
-          --watch  Stay, and draw it again when something changes; q or Ctrl-C ends
-                   it
+          --watch  Stay, and draw it again when something changes; q leaves, g goes
+                   to an agent that waits
           --json   Print one JSON object
       -h, --help   Print help
 
@@ -39,8 +39,8 @@ fn help_of_map() {
     Usage: rekindle map [OPTIONS]
 
     Options:
-          --watch  Stay, and draw it again when something changes; q or Ctrl-C ends
-                   it
+          --watch  Stay, and draw it again when something changes; q leaves, g goes
+                   to an agent that waits
           --json   Print one JSON object: `panes` is the file
                    `instances/pane-session-map.json`
       -h, --help   Print help
@@ -51,6 +51,33 @@ fn help_of_map() {
       rekindle map --json
 
     Panes on other servers than the default one have the server's name before them.
+    "#);
+}
+
+#[test]
+fn help_of_go() {
+    insta::assert_snapshot!(help(&["go"]).unwrap(), @r#"
+    Go to the pane of an agent; without a target, to the one that has waited for you
+    longest
+
+    Usage: rekindle go [OPTIONS] [TARGET]
+
+    Arguments:
+      [TARGET]  A session's id or its beginning, a pane, a name or a directory
+
+    Options:
+          --dry-run  Only say where it would go, and by which command
+          --json     Print one JSON object; a terminal outside of tmux is then not
+                     attached
+      -h, --help     Print help
+
+    Examples:
+      rekindle go
+      rekindle go shop
+      rekindle go work:1.0 --dry-run
+
+    Inside tmux your client switches to the pane; in another terminal it attaches.
+    A key for it, in tmux.conf: bind g run-shell -b 'rekindle go'
     "#);
 }
 

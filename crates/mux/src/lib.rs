@@ -31,7 +31,7 @@ pub use deadline::{Ran, run, run_with};
 pub use events::{HOOK_INDEX, RESURRECT_HOOK, configuration, hooked, save_events, unhook};
 pub use fill::{FillPlan, Filled, fill};
 pub use focus::{leave_alone, tell_focus};
-pub use go_to::{exchange, go_to, way_to};
+pub use go_to::{attach, exchange, go_to, way_out_to, way_to};
 pub use list::{Listing, list};
 pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    branches, completions, doctor, explain, history, hook, init, inject, man, map, name, note, pane, pause,
-    recover, redo, repair, restore, save, saves, scan, service, settle, show, status, statusline, task, tick,
-    tmux_conf, tmux_status, trust, undo, uninstall, unpause, up, vault,
+    branches, completions, doctor, explain, go, history, hook, init, inject, man, map, name, note, pane,
+    pause, recover, redo, repair, restore, save, saves, scan, service, settle, show, status, statusline,
+    task, tick, tmux_conf, tmux_status, trust, undo, uninstall, unpause, up, vault,
 };
 
 /// Coding agents that survive anything
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Status(status::Args),
     Map(map::Args),
     Explain(explain::Args),
+    Go(go::Args),
     Name(name::Args),
     Task(task::Args),
     Note(note::Args),

@@ -50,6 +50,14 @@ impl Failure {
         &self.message
     }
 
+    /// What is wrong and what to do, on one line.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Says it on standard error.
     pub(crate) fn report(self) -> ExitCode {
         let mut err = std::io::stderr().lock();

@@ -7,32 +7,67 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::exit::{Exit, Failure};
+use crate::output::{colour, one_line, paint};
 
 /// A person sees a change within this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 const CTRL_C: u8 = 3;
 
-/// Looks again and again, until the user leaves; without a terminal the hint names the command.
-pub(crate) fn run(command: &str, look: impl Fn() -> Result<String, Failure>) -> Result<Exit, Failure> {
+/// What stands below the lines: how to leave, and how to get to an agent.
+const KEYS: &str = "q leaves; g goes to the agent that has waited longest; `rekindle go NAME` to any";
+const KEYS_SHORT: &str = "q leaves, g goes to who waits";
+
+/// Looks again and again, until the user leaves; without a terminal the hint names the command. `go` takes the user to an agent,
+/// and returns what to say where it cannot.
+pub(crate) fn run(
+    command: &str,
+    look: impl Fn() -> Result<String, Failure>,
+    go: impl Fn() -> Option<String>,
+) -> Result<Exit, Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::new(Exit::Usage, "--watch needs a terminal")
             .hint(format!("without one: rekindle {command} --json, as often as you like")));
     }
-    let screen = Screen::open().map_err(lost)?;
-    let mut drawn = None;
+    let mut screen = Screen::open().map_err(lost)?;
+    let (mut drawn, mut said) = (None, None);
     loop {
         let lines = look()?;
         let size = tcgetwinsize(io::stdout()).ok();
-        let now = Some((lines.clone(), size.map(|size| (size.ws_col, size.ws_row))));
+        let below = said.clone().unwrap_or_else(|| keys(size).to_owned());
+        let now = Some((lines, below, size.map(|size| (size.ws_col, size.ws_row))));
         if drawn != now {
-            screen.draw(&lines, size).map_err(lost)?;
+            if let Some((lines, below, _)) = &now {
+                screen.draw(lines, below, size).map_err(lost)?;
+            }
             drawn = now;
         }
-        if left().map_err(lost)? {
-            return Ok(Exit::Done);
+        match pressed().map_err(lost)? {
+            Some(Key::Leave) => return Ok(Exit::Done),
+            Some(Key::Go) => {
+                // Whatever takes the terminal meanwhile gets it as it was.
+                drop(screen);
+                said = go();
+                screen = Screen::open().map_err(lost)?;
+                drawn = None;
+            }
+            None => {}
         }
     }
+}
+
+/// The keys, as much of them as fits.
+fn keys(size: Option<Winsize>) -> &'static str {
+    match size {
+        Some(size) if size.ws_col > 0 && usize::from(size.ws_col) < KEYS.len() => KEYS_SHORT,
+        _ => KEYS,
+    }
+}
+
+/// What the user wants.
+enum Key {
+    Leave,
+    Go,
 }
 
 fn lost(error: impl std::fmt::Display) -> Failure {
@@ -56,14 +91,18 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws from the top, over what was drawn before; what does not fit is left out.
-    fn draw(&self, lines: &str, size: Option<Winsize>) -> io::Result<()> {
-        let most = size.map_or(usize::MAX, |size| usize::from(size.ws_row)).saturating_sub(1).max(1);
+    /// Draws from the top, over what was drawn before; what does not fit is left out, but for the line below.
+    fn draw(&self, lines: &str, below: &str, size: Option<Winsize>) -> io::Result<()> {
+        let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(usize::MAX);
         let mut frame = String::from("\u{1b}[H");
-        for line in lines.lines().take(most) {
+        for line in lines.lines().take(rows.saturating_sub(3).max(1)) {
             frame.push_str(line);
             frame.push_str("\u{1b}[K\n");
         }
+        frame.push_str("\u{1b}[K\n");
+        let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        frame.push_str(&paint(&one_line(below, columns.unwrap_or(usize::MAX)), "2", colour()));
+        frame.push_str("\u{1b}[K");
         frame.push_str("\u{1b}[J");
         write(&frame)
     }
@@ -82,13 +121,13 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Waits for the next look; whether the user wants to leave.
-fn left() -> io::Result<bool> {
+/// Waits for the next look, or for a key.
+fn pressed() -> io::Result<Option<Key>> {
     let until = Instant::now() + INTERVAL;
     loop {
         let rest = until.saturating_duration_since(Instant::now());
         if rest.is_zero() {
-            return Ok(false);
+            return Ok(None);
         }
         let stdin = io::stdin();
         let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
@@ -99,8 +138,12 @@ fn left() -> io::Result<bool> {
                 let mut keys = [0; 64];
                 let read = stdin.lock().read(&mut keys)?;
                 // A terminal that has nothing to say any more is gone.
-                if read == 0 || keys[..read].iter().any(|key| matches!(*key, b'q' | CTRL_C)) {
-                    return Ok(true);
+                let keys = keys.get(..read).unwrap_or_default();
+                if read == 0 || keys.iter().any(|key| matches!(*key, b'q' | CTRL_C)) {
+                    return Ok(Some(Key::Leave));
+                }
+                if keys.contains(&b'g') {
+                    return Ok(Some(Key::Go));
                 }
             }
             Err(rustix::io::Errno::INTR) => {}

@@ -2,6 +2,7 @@ use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
 
+use super::go;
 use super::status::{pause_json, paused_words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -15,7 +16,7 @@ use crate::watch;
     after_help = "Examples:\n  rekindle map\n  rekindle map --watch\n  rekindle map --json\n\nPanes on other servers than the default one have the server's name before them."
 )]
 pub(crate) struct Args {
-    /// Stay, and draw it again when something changes; q or Ctrl-C ends it
+    /// Stay, and draw it again when something changes; q leaves, g goes to an agent that waits
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print one JSON object: `panes` is the file `instances/pane-session-map.json`
@@ -25,7 +26,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.watch {
-        return watch::run("map", || Ok(text(context, &Survey::take(context)?, &read(context)?)));
+        let look = || Ok(text(context, &Survey::take(context)?, &read(context)?));
+        return watch::run("map", look, || go::from_watch(context));
     }
     let survey = Survey::take(context)?;
     let map = read(context)?;

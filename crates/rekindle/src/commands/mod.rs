@@ -4,6 +4,7 @@ pub(crate) mod branches;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod go;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod init;
@@ -62,6 +63,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Status(args) => status::run(&Context::load()?, &args),
         Command::Map(args) => map::run(&Context::load()?, &args),
         Command::Explain(args) => explain::run(&Context::load()?, &args),
+        Command::Go(args) => go::run(&Context::load()?, &args),
         Command::Name(args) => name::run(&Context::load()?, &args),
         Command::Task(args) => task::run(&Context::load()?, &args),
         Command::Note(args) => note::run(&Context::load()?, &args),

@@ -161,7 +161,7 @@ impl Waiting<'_> {
 
     fn go_to(&self, pane: &str) -> String {
         let Some(here) = Here::around() else { return String::new() };
-        match mux::go_to(&here.socket, &here.pane, pane, TMUX_DEADLINE) {
+        match mux::go_to(&here.socket, Some(&here.pane), pane, TMUX_DEADLINE) {
             Ok(()) => String::new(),
             Err(error) => format!("cannot {error}"),
         }

@@ -10,6 +10,7 @@ use settle::view::{AgentView, State};
 pub(crate) use json::pause_json;
 pub(crate) use table::paused_words;
 
+use super::go;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, colour, paint, say};
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     /// Also those that ended, crashed long ago, answer one prompt, or belong to another agent
     #[arg(long)]
     all: bool,
-    /// Stay, and draw it again when something changes; q or Ctrl-C ends it
+    /// Stay, and draw it again when something changes; q leaves, g goes to an agent that waits
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print one JSON object
@@ -38,10 +39,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.watch {
-        return watch::run("status", || {
+        let look = || {
             let survey = Survey::take(context)?;
             Ok(text(context, &survey, &shown(context, &survey, args)?, args))
-        });
+        };
+        return watch::run("status", look, || go::from_watch(context));
     }
     let survey = Survey::take(context)?;
     let shown = shown(context, &survey, args)?;
