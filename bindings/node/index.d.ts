@@ -4,10 +4,11 @@ export interface SessionScanResult {
   /** The path as it was given. */
   filePath: string
   /**
-   * `corrupted`: a repair would change it. `unrecoverable`: neither the file nor the vault helps.
+   * `corrupted`: a repair would change it. `empty`: nothing was ever said in it.
+   * `unrecoverable`: something was said, and neither the file nor the vault has it.
    * `unreadable`: it cannot be opened, is no regular file, or no row of it parses.
    */
-  status: 'healthy' | 'corrupted' | 'unrecoverable' | 'missing' | 'unreadable'
+  status: 'healthy' | 'corrupted' | 'empty' | 'unrecoverable' | 'missing' | 'unreadable'
   /** Whether an agent is in this conversation right now. */
   live: boolean
   /** Rows from the last message to the root, or to where the chain breaks. */

@@ -17,7 +17,7 @@ use vault::{Event, Key};
 use crate::{Clinic, Error, Lost, Target};
 
 /// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
-const CACHE_VERSION: u32 = 4;
+const CACHE_VERSION: u32 = 5;
 
 /// What is said of one conversation.
 #[derive(Debug, Clone)]
@@ -249,7 +249,7 @@ impl Clinic {
             return Ok(());
         }
         let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
-        let hopeless = matches!(scan.status, Status::Unrecoverable | Status::Unreadable);
+        let hopeless = matches!(scan.status, Status::Empty | Status::Unrecoverable | Status::Unreadable);
         let lost = match self.lost(&Key::new(config, Some(&scan.session)), &scan.path) {
             // A repair says why the copy cannot be used.
             Err(Error::Read { .. } | Error::Vault(vault::Error::Foreign { .. })) => None,
@@ -258,8 +258,16 @@ impl Clinic {
         if let Some(lost) = lost {
             let class = if hopeless { Class::A6 } else { Class::A7 };
             scan.note_loss(class, lost, &self.owners_of(&scan.path));
+        } else if scan.status == Status::Empty && self.was_spoken_in(&scan.session) {
+            scan.status = Status::Unrecoverable;
         }
         Ok(())
+    }
+
+    /// Whether something was said in a conversation, by its record.
+    fn was_spoken_in(&self, session: &SessionId) -> bool {
+        let held = state::record::load(&self.state, None, session).ok().flatten();
+        held.is_some_and(|held| held.record.last_prompt.is_some())
     }
 
     /// What the vault saw happen: deleted (D3), emptied (A6), overwritten (A7), cut short.

@@ -300,7 +300,7 @@ impl Clinic {
         let unread = damaged || !unreadable.is_empty() || lacks_versions;
         // A healthy file that holds all that can be read is not known to lack anything.
         let doubtful = || {
-            let hurt = |status| matches!(status, Status::Corrupted | Status::Unrecoverable);
+            let hurt = |status| matches!(status, Status::Corrupted | Status::Empty | Status::Unrecoverable);
             lacks_versions && read.is_some() && hurt(scan_file(path, &mut Buffer::default()).status)
         };
         match (there, versions.last_mut()) {

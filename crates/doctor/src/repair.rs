@@ -221,7 +221,7 @@ impl Clinic {
         outcome.new_chain_depth = before.chain_depth;
         // Where nobody says anything, a plan could only tidy up what is no conversation.
         let hopeless = matches!(before.status, Status::Unreadable | Status::Unrecoverable);
-        if plan.is_empty() || hopeless {
+        if plan.is_empty() || hopeless || before.status == Status::Empty {
             outcome.status = if hopeless { RepairStatus::Failed } else { RepairStatus::AlreadyHealthy };
             outcome.reason =
                 hopeless.then(|| "nothing of the conversation is left, and the vault has no copy".to_owned());

@@ -114,6 +114,8 @@ pub enum TranscriptFact {
     Corrupted,
     /// Nothing is left in the file.
     Unrecoverable,
+    /// There is a file, and nothing was ever said in it.
+    Empty,
     /// There is no file.
     Missing {
         /// Whether the vault has it.
@@ -190,7 +192,7 @@ impl Remembered {
             TranscriptFact::Missing { in_vault: false } => {
                 "its transcript is gone; the vault does not have it"
             }
-            TranscriptFact::Never => "nothing was ever said in it",
+            TranscriptFact::Never | TranscriptFact::Empty => "nothing was ever said in it",
             TranscriptFact::Undecided => TWO_VERSIONS,
             TranscriptFact::Unknown => "what is left of its transcript cannot be told",
         };
@@ -256,6 +258,8 @@ pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> De
             (Act::Fresh, "its transcript is gone, and the vault does not have it")
         }
         TranscriptFact::Unrecoverable => (Act::Fresh, "nothing is left in its transcript"),
+        // Neither `--resume` nor `--session-id` takes an id with a file in which nothing is said.
+        TranscriptFact::Empty => (Act::Fresh, "nothing was ever said in it"),
     };
     let (instead, word) = match fallback {
         ResumeFallback::Repair => return decision(act, why),

@@ -291,6 +291,7 @@ pub(crate) fn transcript(
         Some(Scanned::Healthy) => (TranscriptFact::Healthy, lost),
         Some(Scanned::Corrupted) => (undecided(lost.as_ref()).unwrap_or(TranscriptFact::Corrupted), lost),
         Some(Scanned::Missing) => missing(),
+        Some(Scanned::Empty) => vault_or(TranscriptFact::Empty, TranscriptFact::Empty),
         Some(Scanned::Unrecoverable) => {
             vault_or(TranscriptFact::Unrecoverable, TranscriptFact::Unrecoverable)
         }

@@ -29,7 +29,9 @@ pub enum Status {
     Healthy,
     /// A repair would change it.
     Corrupted,
-    /// Neither the file nor the vault helps.
+    /// Nothing was ever said in it.
+    Empty,
+    /// Something was said in it, and neither the file nor the vault has it.
     Unrecoverable,
     /// There is no file.
     Missing,
@@ -43,6 +45,7 @@ impl Status {
         match self {
             Status::Healthy => "healthy",
             Status::Corrupted => "corrupted",
+            Status::Empty => "empty",
             Status::Unrecoverable => "unrecoverable",
             Status::Missing => "missing",
             Status::Unreadable => "unreadable",
@@ -219,6 +222,8 @@ impl<S: AsSource> Transcript<S> {
         let turns = self.index.rows.iter().any(|row| row.kind().is_turn());
         if self.index.rows.is_empty() {
             Status::Unreadable
+        } else if !turns && self.was_never_spoken_in() {
+            Status::Empty
         } else if !turns {
             Status::Unrecoverable
         } else if plan.is_empty() {
@@ -226,6 +231,15 @@ impl<S: AsSource> Transcript<S> {
         } else {
             Status::Corrupted
         }
+    }
+
+    /// Whether nothing in a file without turns shows that there were any: no broken line, no row that follows one that is not
+    /// here, and none of the rows by which the agent remembers what was said.
+    fn was_never_spoken_in(&self) -> bool {
+        let remembers = |row: &Row| matches!(row.kind(), Kind::Summary | Kind::LastPrompt);
+        self.index.broken.is_empty()
+            && self.index.dangling.is_empty()
+            && !self.index.rows.iter().any(remembers)
     }
 
     fn orphan_count(&self) -> u64 {
@@ -258,7 +272,7 @@ impl<S: AsSource> Transcript<S> {
             note(Class::A5, junk, "nothing: they are large, not broken");
         }
         let turns = rows().any(|(row, _)| row.kind().is_turn());
-        if !turns && !self.index.rows.is_empty() {
+        if !turns && !self.index.rows.is_empty() && !self.was_never_spoken_in() {
             note(Class::A6, vec![1], "the vault's copy is put back, where there is one");
         }
         if let (Some(name), Some(inner)) =

@@ -66,7 +66,11 @@ fn scanner() {
     let mut malformed = lines(&healthy(6, 10));
     malformed.extend_from_slice(b"{\"torn\":\n");
     check(&malformed, (Status::Corrupted, 6, 0, 6));
-    check(b"{\"type\":\"mode\",\"mode\":\"plan\"}\n", (Status::Unrecoverable, 0, 0, 0));
+    check(b"{\"type\":\"mode\",\"mode\":\"plan\"}\n", (Status::Empty, 0, 0, 0));
+    check(b"{\"type\":\"mode\",\"mode\":\"plan\"}\n{\"torn\":\n", (Status::Unrecoverable, 0, 0, 0));
+    check(b"{\"type\":\"last-prompt\",\"lastPrompt\":\"hi\"}\n", (Status::Unrecoverable, 0, 0, 0));
+    let hook = br#"{"type":"system","uuid":"5f0d6a3e-0000-4000-8000-000000000001","parentUuid":"5f0d6a3e-0000-4000-8000-000000000002"}"#;
+    check(&[&hook[..], b"\n"].concat(), (Status::Unrecoverable, 1, 1, 1));
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) ->
             _ if facts.losses.contains(&session) => {}
             Status::Corrupted | Status::Unreadable => facts.damaged.push(session),
             Status::Missing => facts.deleted.push(session),
-            Status::Healthy | Status::Unrecoverable => {}
+            Status::Healthy | Status::Empty | Status::Unrecoverable => {}
         }
     }
     Ok(())

@@ -66,7 +66,7 @@ pub(crate) fn scan_all(context: &Context) -> Result<ScanAll, Failure> {
 pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
     let now = Timestamp::now();
     let broken: Vec<&SessionScan> =
-        all.sessions.iter().filter(|scan| scan.status != Status::Healthy).collect();
+        all.sessions.iter().filter(|scan| !matches!(scan.status, Status::Healthy | Status::Empty)).collect();
     if !broken.is_empty() {
         let mut table = Table::new(&[
             Column::new("session", Fit::Whole),
@@ -122,7 +122,7 @@ fn status_word(scan: &SessionScan) -> String {
 
 fn status_colour(status: Status) -> Colour {
     match status {
-        Status::Healthy => Colour::Green,
+        Status::Healthy | Status::Empty => Colour::Green,
         Status::Corrupted | Status::Missing => Colour::Yellow,
         Status::Unrecoverable | Status::Unreadable => Colour::Red,
     }
@@ -138,7 +138,7 @@ fn losses(scan: &SessionScan) -> String {
     let worst = worst.filter(|loses| !loses.starts_with("no")).max_by_key(|loses| rank(loses));
     match worst {
         Some(loses) => loses.split(':').next().unwrap_or(loses).to_owned(),
-        None if scan.status == Status::Unreadable => "everything".to_owned(),
+        None if matches!(scan.status, Status::Unreadable | Status::Unrecoverable) => "everything".to_owned(),
         None => "nothing yet".to_owned(),
     }
 }
@@ -161,11 +161,17 @@ fn classes(findings: &[Finding]) -> String {
 
 /// `312 sessions: 300 healthy, 12 corrupted; 2 live; 602 MB`.
 pub(crate) fn totals_line(sessions: &[SessionScan]) -> String {
-    let words =
-        [Status::Healthy, Status::Corrupted, Status::Missing, Status::Unreadable, Status::Unrecoverable];
-    let parts = words.iter().filter_map(|status| {
+    let words = [
+        (Status::Healthy, "healthy"),
+        (Status::Corrupted, "corrupted"),
+        (Status::Missing, "missing"),
+        (Status::Unreadable, "unreadable"),
+        (Status::Unrecoverable, "unrecoverable"),
+        (Status::Empty, "empty (nothing was ever said in them)"),
+    ];
+    let parts = words.iter().filter_map(|(status, word)| {
         let number = sessions.iter().filter(|scan| scan.status == *status).count();
-        (number > 0).then(|| format!("{number} {}", status.word()))
+        (number > 0).then(|| format!("{number} {word}"))
     });
     let live = sessions.iter().filter(|scan| scan.live).count();
     let size: u64 = sessions.iter().map(|scan| scan.file_size).sum();
@@ -215,6 +221,9 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
             ]);
         }
         out.line(&table.text());
+    }
+    if scan.status == Status::Empty {
+        out.line("  nothing was ever said in it");
     }
     if matches!(scan.status, Status::Corrupted | Status::Missing) {
         out.hint(&format!("Mend it with `rekindle repair {}`.", scan.session.short()));
@@ -266,6 +275,7 @@ struct Totals {
     sessions: usize,
     healthy: usize,
     corrupted: usize,
+    empty: usize,
     unrecoverable: usize,
     missing: usize,
     unreadable: usize,
@@ -279,6 +289,7 @@ pub(crate) fn report(sessions: &[SessionScan], vault: Option<Value>) -> Report<'
         sessions: sessions.len(),
         healthy: number(Status::Healthy),
         corrupted: number(Status::Corrupted),
+        empty: number(Status::Empty),
         unrecoverable: number(Status::Unrecoverable),
         missing: number(Status::Missing),
         unreadable: number(Status::Unreadable),

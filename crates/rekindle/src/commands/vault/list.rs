@@ -36,6 +36,9 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     for conversation in &all {
         let Some(file) = conversation.transcript() else { continue };
         let Some(newest) = file.generations.last() else { continue };
+        if is_empty(conversation) {
+            continue;
+        }
         let label = label(context, conversation, &file.name);
         table.row([
             conversation.session.as_ref().map_or("history", |session| session.short()).into(),
@@ -48,7 +51,8 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
             label.prompt.into(),
         ]);
     }
-    if !all.is_empty() {
+    let empty = all.iter().filter(|conversation| is_empty(conversation)).count();
+    if all.len() > empty {
         out.line(&table.text());
         out.line("");
     }
@@ -63,8 +67,23 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         }
     }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
-    out.line(&format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored)));
+    let mut total =
+        format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored));
+    if empty > 0 {
+        total = format!("{total}; {empty} not listed: nothing was ever said in them");
+    }
+    out.line(&total);
     out.finish_as(exit)
+}
+
+/// Whether no version of a conversation says anything. The agent's own list of prompts is no conversation.
+fn is_empty(conversation: &Conversation) -> bool {
+    let versions = conversation.transcript().map(|file| file.generations.as_slice()).unwrap_or_default();
+    conversation.session.is_some()
+        && conversation.damage.is_empty()
+        && conversation.foreign.is_none()
+        && !versions.is_empty()
+        && !versions.iter().any(|version| version.talks)
 }
 
 fn label(context: &Context, conversation: &Conversation, name: &str) -> Label {
