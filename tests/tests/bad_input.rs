@@ -14,7 +14,7 @@ use lab::home::Home;
 use lab::process::{self, Finished};
 use lab::rekindle::DEADLINE;
 use lab::{program, talk, tree};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ONE: &str = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
 const TWO: &str = "11111111-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
@@ -30,17 +30,24 @@ fn fails(home: &Home, words: &[&str], code: i32, says: &str) {
         let words = [words, json].concat();
         let before = tree::look(&home.home()).unwrap();
         let done = home.rekindle(&words).unwrap();
+        assert_eq!(done.stdout.is_empty(), json.is_empty(), "{words:?}: {}", done.stdout);
         one_sentence(&done, &words, code, says);
         let changed = tree::differences(&before, &tree::look(&home.home()).unwrap());
         assert!(changed.is_empty(), "{words:?} changed {changed:#?}");
     }
 }
 
-/// One sentence of ours and perhaps a hint below it, nothing on standard output.
+/// One sentence of ours and perhaps a hint below it; on standard output nothing, or the same as one object for scripts.
 fn one_sentence(done: &Finished, words: &[&str], code: i32, says: &str) {
     let all = format!("{words:?}: {:?}\n{}\n{}", done.code(), done.stdout, done.stderr);
     assert_eq!(done.code(), Some(code), "{all}");
-    assert_eq!(done.stdout, "", "{all}");
+    if !done.stdout.is_empty() {
+        let told: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!((&told["schemaVersion"], &told["error"]["exitCode"]), (&json!(1), &json!(code)), "{all}");
+        let words =
+            [&told["error"]["message"], &told["error"]["hint"]].map(|text| text.as_str().unwrap_or_default());
+        assert!(words.iter().any(|text| text.contains(says)), "no {says:?} in {all}");
+    }
     let lines: Vec<&str> = done.stderr.lines().collect();
     assert!(lines.first().is_some_and(|line| line.starts_with("rekindle: ")), "{all}");
     assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("  "), "{all}");

@@ -287,9 +287,7 @@ fn bad_input() {
     check(&["status", "work:9.9"], 2, "work:9.9 is no pane here");
     check(&["status", "work:2.0"], 2, "pane work:2.0 has no agent: it runs bash");
     check(&["status", "--watch"], 2, "--watch needs a terminal");
-    check(&["status", "--watch", "--json"], 2, "cannot be used with");
     check(&["map", "--watch"], 2, "rekindle map --json");
-    check(&["map", "--watch", "--json"], 2, "cannot be used with");
     fs::write(home.state().join("instances/pane-session-map.json"), "{").unwrap();
     // The map is derived, so a broken one is made again.
     assert!(run(&home, &["map"], 80).success());

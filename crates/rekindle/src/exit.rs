@@ -58,8 +58,11 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error.
-    pub(crate) fn report(self) -> ExitCode {
+    /// Says it on standard error; scripts that wait for JSON get it as an object, too.
+    pub(crate) fn report(self, for_scripts: bool) -> ExitCode {
+        if for_scripts {
+            crate::output::json_error(self.exit as u8, &self.message, self.hint.as_deref());
+        }
         let mut err = std::io::stderr().lock();
         // Where even that cannot be written, the exit code must do.
         let _ = writeln!(err, "rekindle: {}", self.message);
@@ -70,7 +73,13 @@ impl Failure {
     }
 
     /// What clap has to say: help and version are no failures.
-    pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    pub(crate) fn usage(error: &clap::Error, for_scripts: bool) -> ExitCode {
+        if for_scripts && error.use_stderr() {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let message = first.strip_prefix("error: ").unwrap_or(first);
+            crate::output::json_error(Exit::Usage as u8, message, None);
+        }
         let _ = error.print();
         if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
     }

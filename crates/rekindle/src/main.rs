@@ -40,12 +40,13 @@ fn main() -> ExitCode {
     if let Some(done) = hot::run(&arguments) {
         return done;
     }
+    let for_scripts = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let program = std::env::args_os().next().unwrap_or_else(|| "rekindle".into());
     match cli::Cli::try_parse_from(std::iter::once(program).chain(arguments)) {
         Ok(cli) => match commands::run(cli) {
             Ok(exit) => exit.into(),
-            Err(failure) => failure.report(),
+            Err(failure) => failure.report(for_scripts),
         },
-        Err(error) => Failure::usage(&error),
+        Err(error) => Failure::usage(&error, for_scripts),
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
                     return Err(failure);
                 }
                 failures.push(file.session.short().to_owned());
-                failure.report();
+                failure.report(false);
             }
         }
     }

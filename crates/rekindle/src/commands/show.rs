@@ -157,6 +157,7 @@ fn longest_fence(text: &str) -> usize {
 
 /// The beginning of the one object that `--json` prints. A conversation may be large, so it is written as it is read.
 fn json_head(session: &agents::SessionId) -> String {
+    crate::output::printing_json();
     let version = crate::output::SCHEMA_VERSION;
     format!("{{\"schemaVersion\":{version},\"sessionId\":\"{session}\",\"turns\":[\n")
 }

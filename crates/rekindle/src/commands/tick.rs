@@ -127,7 +127,7 @@ fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
         _ => Exit::Partly,
     };
     for failure in failures {
-        failure.report();
+        failure.report(false);
     }
     let mut out = Out::new();
     if args.json {

@@ -16,13 +16,17 @@ pub(crate) use wrap::wrap;
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
 
 /// The version of everything this program prints as JSON.
 pub(crate) const SCHEMA_VERSION: u64 = 1;
+
+/// Whether an object was printed: there is one for each command, whatever happens after it.
+static PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Standard output. A reader that goes away (`| head`) is not an error.
 pub(crate) struct Out {
@@ -76,6 +80,7 @@ impl Out {
             object.extend(members);
         }
         self.line(&Value::Object(object).to_string());
+        PRINTED.store(true, Ordering::Relaxed);
     }
 
     /// An object on one line that brings its own schema version.
@@ -86,6 +91,7 @@ impl Out {
             self.failed = Some(error.into());
         }
         self.bytes(b"\n");
+        PRINTED.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn finish(self) -> Result<Exit, Failure> {
@@ -101,6 +107,23 @@ impl Out {
             _ => Ok(exit),
         }
     }
+}
+
+/// Notes that an object is being written piece by piece.
+pub(crate) fn printing_json() {
+    PRINTED.store(true, Ordering::Relaxed);
+}
+
+/// The object of a command that failed before it could print its own.
+pub(crate) fn json_error(exit_code: u8, message: &str, hint: Option<&str>) {
+    if PRINTED.load(Ordering::Relaxed) {
+        return;
+    }
+    let error = json!({"exitCode": exit_code, "message": message, "hint": hint});
+    let object = json!({"schemaVersion": SCHEMA_VERSION, "error": error});
+    let mut out = std::io::stdout().lock();
+    // The exit code says it too.
+    let _ = writeln!(out, "{object}");
 }
 
 /// Words for people go to standard error: data and words never mix.
