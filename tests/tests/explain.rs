@@ -224,6 +224,9 @@ fn bad_input() {
         home.said(session, &Body::dead(number), &[start(&home)]).unwrap();
     }
     fs::create_dir(home.home().join("shop")).unwrap();
+    for session in [SHOP, TILL] {
+        assert!(home.rekindle(&["name", session, "shop"]).unwrap().success());
+    }
     check(&["explain", "shop"], 2, "\"shop\" means 2 conversations; give an id: 1a2b3c4d");
     let folder = home.home().join("shop");
     check(&["explain", &*folder.to_string_lossy()], 2, "means 2 conversations; give an id: 1a2b3c4d");

@@ -107,6 +107,79 @@ fn targets_by_what_was_given() {
     assert!(repaired.stdout.contains(SHOP), "{}", repaired.words());
 }
 
+/// The agent's registry, with a name that the agent makes up at each start.
+fn register(home: &Home, session: &str, body: &Body, name: &str) {
+    let folder = home.config().join("sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let entry = json!({"pid": body.pid, "procStart": body.start.to_string(), "sessionId": session,
+        "cwd": home.project(), "name": name, "kind": "interactive", "entrypoint": "cli"});
+    fs::write(folder.join(format!("{}.json", body.pid)), entry.to_string()).unwrap();
+}
+
+#[test]
+fn one_name_for_each_session_that_stays_and_can_be_typed() {
+    let home = Home::new().unwrap();
+    let began = |source: &str, ago| Said::new("SessionStart", ago).with(json!({"source": source}));
+    for session in [SHOP, TILL] {
+        home.put_talk(session, 1).unwrap();
+    }
+    let (_, shop) = home.lookalike("").unwrap();
+    home.said(SHOP, &shop, &[began("startup", 60)]).unwrap();
+    register(&home, SHOP, &shop, "project-a8");
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    let (_, till) = home.lookalike("").unwrap();
+    home.said(TILL, &till, &[began("startup", 50)]).unwrap();
+    register(&home, TILL, &till, "project-07");
+    let names = || {
+        let status = home.rekindle_json(&["status", "--all"]).unwrap();
+        let mut shown: Vec<(String, String)> = status["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|agent| {
+                (agent["shortId"].as_str().unwrap().to_owned(), agent["name"].as_str().unwrap().to_owned())
+            })
+            .collect();
+        shown.sort();
+        let map = file(&home, "instances/pane-session-map.json");
+        let mut mapped: Vec<(String, String)> = map
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|entry| {
+                (entry["short_id"].as_str().unwrap().to_owned(), entry["name"].as_str().unwrap().to_owned())
+            })
+            .collect();
+        mapped.sort();
+        assert_eq!(shown, mapped, "status and map agree");
+        shown.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), ["project", "project-2"]);
+    for (name, session) in [("project", SHOP), ("project-2", TILL)] {
+        let is = |words: &[&str], at: &str| {
+            let value = home.rekindle_json(words).unwrap();
+            assert_eq!(value.pointer(at), Some(&json!(session)), "{words:?}");
+        };
+        is(&["explain", name], "/sessionId");
+        is(&["status", name], "/agents/0/sessionId");
+        is(&["scan", name], "/sessions/0/sessionId");
+        is(&["branches", name], "/sessionId");
+        is(&["show", name], "/sessionId");
+        is(&["go", name, "--dry-run"], "/sessionId");
+        is(&["recover", name, "--dry-run"], "/agents/0/sessionId");
+    }
+    // It is resumed elsewhere, under another name of the registry.
+    home.in_tmux(&["kill-pane", "-t", "%0"]).unwrap();
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    let (_, again) = home.lookalike("").unwrap();
+    home.said(SHOP, &again, &[began("resume", 1)]).unwrap();
+    register(&home, SHOP, &again, "project-f3");
+    assert_eq!(names(), ["project", "project-2"]);
+    // A given name wins.
+    said(&home, &["name", TILL, "project"]);
+    assert_eq!(names(), ["project-2", "project"]);
+}
+
 #[test]
 fn bad_input() {
     let home = home();

@@ -274,6 +274,40 @@ fn an_agent_that_nothing_names() {
     assert_eq!(agent(&named, TILL)["grade"], "likely");
 }
 
+/// An agent outside of tmux is shown with its terminal.
+#[test]
+fn an_agent_outside_of_tmux() {
+    let home = Home::new().unwrap();
+    let pid = home.root().join("pid");
+    let line = format!("echo $$ > {}; exec -a claude bash --norc -c \"read line\" claude", pid.display());
+    let mut command = home.command("setsid");
+    // A session of its own, with this terminal as its controlling one.
+    let _terminal =
+        lab::terminal::Seated::start(command.args(["-c", "-w", "bash", "--norc", "-c", &line])).unwrap();
+    let is_agent =
+        |pid: &str| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"claude\0"));
+    let there = || fs::read_to_string(&pid).is_ok_and(|pid| is_agent(pid.trim()));
+    assert!(wait_until(Duration::from_secs(30), there), "no agent");
+    let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let body = lab::believed::body(pid).unwrap();
+    home.said(SHOP, &body, &[start(&home, "shop", 60)]).unwrap();
+    let status = home.rekindle_json(&["status"]).unwrap();
+    let terminal = agent(&status, SHOP)["terminal"].as_str().unwrap().to_owned();
+    assert!(terminal.starts_with("pts/"), "{terminal}");
+    assert!(said(&home, &["status"]).contains(&format!(" {terminal} ")), "{}", said(&home, &["status"]));
+    assert!(said(&home, &["map"]).contains(&format!("outside of tmux: shop ({terminal})")));
+    let explained = said(&home, &["explain", "shop"]);
+    assert!(explained.contains(&format!("terminal  {terminal}, outside of tmux  proven")), "{explained}");
+    let go = run(&home, &["go", "shop"], 80);
+    assert_eq!(go.code(), Some(3));
+    assert!(go.stderr.contains(&format!("shop runs outside of tmux, on {terminal}")), "{}", go.stderr);
+    process::run(home.command("kill").arg(pid.to_string()), DEADLINE).unwrap();
+    assert!(wait_until(Duration::from_secs(30), || !process::runs(pid.into())));
+    assert!(home.rekindle(&["settle"]).unwrap().success());
+    let crashed = said_in(&home, &["recover"], 120);
+    assert!(crashed.contains(&format!(" {terminal} ")), "{crashed}");
+}
+
 #[test]
 fn bad_input() {
     let home = fleet();

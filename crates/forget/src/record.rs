@@ -8,7 +8,7 @@ impl Eraser<'_> {
         let Some(held) = &subject.held else { return Ok(()) };
         let mut held = held.clone();
         let record = &mut held.record;
-        (record.name, record.task) = (None, None);
+        (record.name, record.base_name, record.task) = (None, None, None);
         (record.given.name, record.given.task) = (None, None);
         // Hashes of what was said: whoever has the text could tell that it was said here.
         (record.context_hash, record.place_hash, record.summary_source) = (None, None, None);

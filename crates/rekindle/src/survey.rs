@@ -95,8 +95,33 @@ impl Survey {
         if let Some(session) = self.only_seen(text) {
             return self.view.of_session(&session).ok_or_else(|| unseen(&session));
         }
-        let session = context.session(text)?;
+        let session = match context.session(text) {
+            Ok(session) => session,
+            Err(failure) => return self.unrecorded(text)?.ok_or(failure),
+        };
         self.view.of_session(&session).ok_or_else(|| unseen(&session))
+    }
+
+    /// The agent of this name that no record has: `status` shows it, so every name there can be typed. The question mark of
+    /// a guess may stay.
+    fn unrecorded(&self, text: &str) -> Result<Option<&AgentView>, Failure> {
+        let text = text.strip_suffix('?').unwrap_or(text).to_lowercase();
+        let named = |agent: &&AgentView| {
+            let name = agent.name.as_ref().map(|fact| fact.value.to_lowercase());
+            name.as_ref() == Some(&text) && self.record(agent).is_none()
+        };
+        let found: Vec<&AgentView> = self.view.agents.iter().filter(named).collect();
+        if let [_, _, ..] = found.as_slice() {
+            let one = |agent: &&AgentView| match (&agent.pane, &agent.process) {
+                (Some(pane), _) => Some(pane.value.reference.clone()),
+                (None, Some(process)) => Some(format!("process {}", process.value.pid)),
+                (None, None) => None,
+            };
+            let places = found.iter().filter_map(one).collect::<Vec<_>>().join(", ");
+            return Err(Failure::new(Exit::Usage, format!("{text:?} is the name of {} agents", found.len()))
+                .hint(format!("name a pane: {places}")));
+        }
+        Ok(found.first().copied())
     }
 
     /// A conversation that no record and no transcript has, only a registry or a process.

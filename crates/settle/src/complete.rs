@@ -106,7 +106,8 @@ pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Opti
         let folder = record.project_dir.as_deref()?.file_name()?;
         Some(folder.to_string_lossy().into_owned())
     };
-    record.name = record.given.name.clone().or(titled).or_else(|| record.name.clone()).or_else(directory);
+    let known = || record.base_name.clone().or_else(|| record.name.clone());
+    record.base_name = record.given.name.clone().or(titled).or_else(known).or_else(directory);
     let (source, text) = summary(ending)?;
     if record.summary_source > Some(source) {
         return None;
@@ -129,14 +130,14 @@ pub(crate) fn complete_forgotten(record: &mut SessionRecord, ending: &Ending) {
 /// Gives a conversation that has said nothing yet the name of its directory, and whatever its user said about it.
 pub(crate) fn complete_names(record: &mut SessionRecord) {
     if let Some(name) = &record.given.name {
-        record.name = Some(name.clone());
+        record.base_name = Some(name.clone());
     }
     if let Some(task) = &record.given.task {
         record.task = Some(task.clone());
     }
-    if record.name.is_none() {
+    if record.base_name.is_none() && record.name.is_none() {
         let folder = record.project_dir.as_deref().and_then(Path::file_name);
-        record.name = folder.map(|folder| folder.to_string_lossy().into_owned());
+        record.base_name = folder.map(|folder| folder.to_string_lossy().into_owned());
     }
     let cwd = record.cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default();
     let place = format!("{cwd}\n{}", record.task.as_deref().unwrap_or_default());
@@ -200,13 +201,13 @@ mod tests {
     fn a_name_is_given_or_a_title_or_the_directorys() {
         let mut record = record();
         complete_talk(&mut record, &Ending::default());
-        assert_eq!(record.name.as_deref(), Some("shop"));
+        assert_eq!(record.base_name.as_deref(), Some("shop"));
         let titled = Ending { custom_title: Some("Checkout".to_owned()), ..Ending::default() };
         complete_talk(&mut record, &titled);
-        assert_eq!(record.name.as_deref(), Some("Checkout"));
+        assert_eq!(record.base_name.as_deref(), Some("Checkout"));
         record.given.name = Some("Mine".to_owned());
         complete_talk(&mut record, &titled);
-        assert_eq!(record.name.as_deref(), Some("Mine"));
+        assert_eq!(record.base_name.as_deref(), Some("Mine"));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod git;
 mod heard;
 mod history;
 mod left_here;
+mod names;
 mod newest;
 mod note;
 mod notify;

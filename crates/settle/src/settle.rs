@@ -32,7 +32,7 @@ use crate::heard::{Heard, What};
 use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, closed, fold, follow, starved, trust, verdict};
+use crate::{adopt, bind, closed, fold, follow, names, starved, trust, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -229,6 +229,7 @@ impl Settler {
                 complete_names(record);
             }
         }
+        names::name_all(&before, &mut records, self.forgets_before(now));
         closed::leave(&settled.closed, &before, &mut records, &mut notes);
         tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);

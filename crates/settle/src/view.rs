@@ -101,6 +101,8 @@ pub struct AgentView {
     pub life: Life,
     /// Where it is or was.
     pub pane: Option<Fact<TmuxPlace>>,
+    /// The terminal of one that is in no pane, such as `pts/0`.
+    pub terminal: Option<Fact<String>>,
     /// What it is at.
     pub state: Fact<State>,
     /// Since when.

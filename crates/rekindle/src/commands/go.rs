@@ -143,8 +143,10 @@ impl Way {
         }
         let refused = |text: String| Failure::new(Exit::Refused, text);
         if agent.is_live() {
-            let pid = agent.process.as_ref().map(|fact| format!(" (process {})", fact.value.pid));
-            return Err(refused(format!("{name} runs outside of tmux{}", pid.unwrap_or_default()))
+            let terminal = agent.terminal.as_ref().map(|fact| fact.value.clone());
+            let process = || agent.process.as_ref().map(|fact| format!("process {}", fact.value.pid));
+            let what = terminal.or_else(process).map(|what| format!(", on {what}")).unwrap_or_default();
+            return Err(refused(format!("{name} runs outside of tmux{what}"))
                 .hint("rekindle go takes you to tmux panes only"));
         }
         let since = agent.since.map(|since| format!(" {} ago", age(since, survey.now))).unwrap_or_default();

@@ -48,8 +48,10 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
     let mut lines = Vec::new();
     lines.extend(survey.pause.as_ref().map(|pause| paused_words(pause, survey.now)));
     lines.extend(survey.stale.as_ref().map(|why| format!("not up to date: {why}")));
+    let outside = outside(survey);
     if map.is_empty() {
         lines.push("No agent is in a pane: start one in tmux.".to_owned());
+        lines.extend(outside);
         return lines.join("\n");
     }
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
@@ -86,7 +88,22 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
     let live = entries.iter().filter(|(_, entry)| entry["live"] == true).count();
     lines.push(String::new());
     lines.push(format!("{}, {live} live", count(entries.len() as u64, "pane", "panes")));
+    lines.extend(outside);
     lines.join("\n")
+}
+
+/// The agents that run outside of tmux, each with its terminal.
+fn outside(survey: &Survey) -> Option<String> {
+    let agents =
+        survey.view.agents.iter().filter(|agent| agent.is_live() && !agent.nested && !agent.one_shot);
+    let places = agents.filter_map(|agent| {
+        let terminal = &agent.terminal.as_ref()?.value;
+        let id = || agent.session.as_ref().map(|fact| fact.value.short().to_owned());
+        let name = agent.name.as_ref().map(|fact| one_line(&fact.value, 40)).or_else(id)?;
+        Some(format!("{name} ({terminal})"))
+    });
+    let places: Vec<String> = places.collect();
+    (!places.is_empty()).then(|| format!("outside of tmux: {}", places.join(", ")))
 }
 
 /// The map as the last settle wrote it. Version 0.1.0 wrote the version of the file among its panes.

@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     give(context, &args.words, "name", |record| {
         record.given.name.clone_from(&name);
         // What is not given is found out again.
-        record.name = None;
+        (record.name, record.base_name) = (None, None);
     })
 }
 

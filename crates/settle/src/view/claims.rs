@@ -19,6 +19,7 @@ pub(super) struct Claims {
     pub(super) session: Vec<Claim<SessionId>>,
     pub(super) process: Vec<Claim<Process>>,
     pub(super) pane: Vec<Claim<TmuxPlace>>,
+    pub(super) terminal: Vec<Claim<String>>,
     pub(super) state: Vec<Claim<State>>,
     pub(super) name: Vec<Claim<String>>,
     pub(super) task: Vec<Claim<String>>,
@@ -96,6 +97,14 @@ impl Claims {
             Life::Unknown => (Grade::Likely.min(sure), "whether it runs cannot be told from here"),
         };
         self.process.push(Claim::new(process, grade, "process", words));
+        if let Some(tty) = &run.tty {
+            self.terminal.push(Claim::new(
+                short(tty),
+                Grade::Likely.min(sure),
+                "record",
+                "it was started there",
+            ));
+        }
         if let Some(version) = run.claude_version.clone() {
             let words = format!("its start has {version} on record");
             self.version.push(Claim::new(version, sure, "record", words));
@@ -192,7 +201,10 @@ impl Claims {
         if let Some(name) = record.name.clone() {
             let (grade, source, words) = if record.given.name.is_some() {
                 (Grade::Proven, "given", "you gave it")
-            } else if folder.is_some_and(|folder| folder.to_string_lossy() == name) {
+            } else if folder.is_some_and(|folder| {
+                let base = record.base_name.as_deref().unwrap_or(&name);
+                folder.to_string_lossy() == base
+            }) {
                 (Grade::Guess, "directory", "the name of its directory")
             } else {
                 (Grade::Likely, "transcript", "the title in its transcript")
@@ -224,6 +236,10 @@ impl Claims {
             let words = format!("its process works in {cwd}");
             self.cwd.push(Claim::new(PathBuf::from(cwd), Grade::Likely, "process", words));
         }
+        if let Some(tty) = &process.tty {
+            let words = "its process is on this terminal";
+            self.terminal.push(Claim::new(short(tty), Grade::Proven, "terminal", words));
+        }
     }
 
     /// A process that nothing but this says to be the agent.
@@ -248,11 +264,14 @@ impl Claims {
             let folder = self.cwd.first()?.value.file_name()?.to_string_lossy().into_owned();
             weigh(vec![Claim::new(folder, Grade::Guess, "directory", "the name of its directory")])
         });
+        let pane = weigh(self.pane);
+        let terminal = weigh(self.terminal).filter(|_| pane.is_none());
         Some(AgentView {
             session: weigh(self.session),
             process: weigh(self.process),
             life: self.life.unwrap_or(Life::Unknown),
-            pane: weigh(self.pane),
+            pane,
+            terminal,
             reason: self.reason.filter(|_| matches!(state.value, State::Crashed | State::Ended)),
             state,
             since,
@@ -269,6 +288,11 @@ impl Claims {
             stalled: false,
         })
     }
+}
+
+/// `/dev/pts/0` as people write it.
+fn short(tty: &str) -> String {
+    tty.strip_prefix("/dev/").unwrap_or(tty).to_owned()
 }
 
 fn heard_by_hook(record: &SessionRecord) -> bool {

@@ -81,7 +81,8 @@ impl Claims {
             let words = format!("the registry has {version}");
             self.version.push(Claim::new(version, grade, "registry", words));
         }
-        if let Some(name) = said.name.clone().filter(|name| !name.is_empty()) {
+        // The agent may make up another name at each start (`docs-a8`): what is on record stays.
+        if let Some(name) = said.name.clone().filter(|name| !name.is_empty() && self.name.is_empty()) {
             let words = format!("the registry has {name}");
             self.name.push(Claim::new(name, Grade::Likely, "registry", words));
         }

@@ -143,8 +143,8 @@ fn the_registrys_newer_word_counts_and_the_older_one_is_shown() {
     let agent = only(view_with(&[record(A, 7)], &world, None));
     assert_eq!((agent.state.value, agent.since), (State::Idle, Some(at(20))));
     assert_eq!(told(Some(&agent.state)), ["+registry", "-hook"]);
-    // A title that the user gave counts more than the name of a directory.
-    assert_eq!(agent.name.map(|fact| fact.value), Some("till".to_owned()));
+    // The agent makes up another name at each start: what is on record stays.
+    assert_eq!(agent.name.map(|fact| fact.value), Some("shop".to_owned()));
 }
 
 #[test]

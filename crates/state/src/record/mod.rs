@@ -155,9 +155,12 @@ pub struct SessionRecord {
     /// Where its agent works now.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// What it is called: given, else its title, else the directory's name.
+    /// What it is called, for good: `baseName`, with a number where another living session has that name.
     #[serde(default)]
     pub name: Option<String>,
+    /// What its name is made from: given, else its title, else the directory's name. Absent in records of 0.1.0.
+    #[serde(default)]
+    pub base_name: Option<String>,
     /// What it is about: given, else the first line of its summary.
     #[serde(default)]
     pub task: Option<String>,
@@ -248,6 +251,7 @@ impl SessionRecord {
             project_dir: None,
             cwd: None,
             name: None,
+            base_name: None,
             task: None,
             given: Given::default(),
             model: None,

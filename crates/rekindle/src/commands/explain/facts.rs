@@ -76,6 +76,7 @@ pub(super) fn facts(context: &Context, agent: &AgentView) -> Vec<Shown> {
                 "serverPid": place.server})
             },
         ),
+        Shown::of("terminal", agent.terminal.as_ref(), |tty| format!("{tty}, outside of tmux"), same),
         Shown::of(
             "state",
             Some(&agent.state),

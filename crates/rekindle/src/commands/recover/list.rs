@@ -125,6 +125,9 @@ impl Found<'_> {
 
     fn row(&self, number: usize, now: Timestamp) -> [String; 9] {
         let pane = self.record.and_then(last_place).map(|place| place.reference.clone());
+        // One outside of tmux has a terminal.
+        let tty = || self.record?.run()?.tty.as_deref().map(|tty| tty.trim_start_matches("/dev/").to_owned());
+        let pane = pane.or_else(tty);
         [
             number.to_string(),
             self.session.short().to_owned(),

@@ -42,6 +42,7 @@ fn agent_json(agent: &AgentView) -> Value {
         "task": agent.task.as_ref().map(|fact| &fact.value),
         "pane": pane.map(|fact| &fact.value.reference),
         "paneId": pane.map(|fact| &fact.value.pane),
+        "terminal": agent.terminal.as_ref().map(|fact| &fact.value),
         "paneGrade": pane.map(|fact| fact.grade),
         "pid": agent.process.as_ref().map(|fact| fact.value.pid),
         "cwd": agent.cwd.as_ref().map(|fact| &fact.value),

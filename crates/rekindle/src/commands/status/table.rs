@@ -40,7 +40,7 @@ pub(super) fn table(context: &Context, survey: &Survey, shown: &[&AgentView]) ->
             plain(agent.session.as_ref().map(|fact| fact.value.short().to_owned()).unwrap_or_default()),
             plain(name(agent)),
             plain(text(&agent.task)),
-            plain(agent.pane.as_ref().map(|fact| fact.value.reference.clone()).unwrap_or_default()),
+            plain(place(agent)),
             plain(agent.cwd.as_ref().map(|fact| context.short_path(&fact.value)).unwrap_or_default()),
             plain(agent.model.as_ref().map(|fact| short_model(&fact.value).to_owned()).unwrap_or_default()),
             plain(text(&agent.version)),
@@ -50,6 +50,12 @@ pub(super) fn table(context: &Context, survey: &Survey, shown: &[&AgentView]) ->
         ]);
     }
     table.text()
+}
+
+/// The pane; the terminal of an agent outside of tmux.
+fn place(agent: &AgentView) -> String {
+    let pane = agent.pane.as_ref().map(|fact| fact.value.reference.clone());
+    pane.or_else(|| agent.terminal.as_ref().map(|fact| fact.value.clone())).unwrap_or_default()
 }
 
 fn state(agent: &AgentView) -> String {
