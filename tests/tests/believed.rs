@@ -49,6 +49,7 @@ fn with_hooks(version: &str) {
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-00 SLOW please'").unwrap();
     let busy = shown(&lab, "busy", |agent| agent["state"] == "busy");
+    assert_eq!(busy["task"], "ask-00 SLOW please", "the task is there with the first prompt");
     assert_eq!(
         (&busy["pane"], &busy["paneGrade"], &busy["grade"]),
         (&json!("work:0.0"), &json!("proven"), &json!("proven"))

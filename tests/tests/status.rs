@@ -274,6 +274,22 @@ fn an_agent_that_nothing_names() {
     assert_eq!(agent(&named, TILL)["grade"], "likely");
 }
 
+/// The task is there with the first prompt: neither the reply nor the transcript is waited for.
+#[test]
+fn the_first_prompt_is_the_task_at_once() {
+    let home = Home::new().unwrap();
+    let (_, shop) = home.lookalike("").unwrap();
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let prompt = json!({"prompt": format!("mend the cart with {secret}\nand more")});
+    home.said(SHOP, &shop, &[start(&home, "shop", 60), Said::new("UserPromptSubmit", 5).with(prompt)])
+        .unwrap();
+    let task = agent(&home.rekindle_json(&["status"]).unwrap(), SHOP)["task"].as_str().unwrap().to_owned();
+    assert!(task.starts_with("mend the cart with ") && !task.contains(&secret), "{task}");
+    let more = Said::new("UserPromptSubmit", 1).with(json!({"prompt": "something else"}));
+    home.said(SHOP, &shop, &[more]).unwrap();
+    assert_eq!(agent(&home.rekindle_json(&["status"]).unwrap(), SHOP)["task"], task, "it stays");
+}
+
 /// An agent outside of tmux is shown with its terminal.
 #[test]
 fn an_agent_outside_of_tmux() {

@@ -144,6 +144,15 @@ pub(crate) fn complete_names(record: &mut SessionRecord) {
     record.place_hash = Some(hex(&Sha256::digest(place.as_bytes())));
 }
 
+/// The task by a prompt alone; a command is none.
+pub(crate) fn task_of(prompt: &str) -> Option<String> {
+    let prompt = prompt.trim_start();
+    if prompt.starts_with('/') {
+        return None;
+    }
+    first_line(&bounded(&redact::redact(prompt)))
+}
+
 fn summary(ending: &Ending) -> Option<(SummarySource, String)> {
     let some =
         |source, text: &Option<String>| Some((source, text.clone().filter(|text| !text.trim().is_empty())?));

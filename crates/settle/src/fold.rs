@@ -12,6 +12,7 @@ use state::journal::Entry;
 use state::record::{Activity, Doing, Run, SessionRecord, Status};
 
 use self::runs::{is_one_shot, note_run};
+use crate::complete::task_of;
 use crate::heard::{Heard, What};
 use crate::note::note;
 use crate::trust::is_vouched_for;
@@ -53,7 +54,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
             record.project_dir.clone_from(&heard.cwd);
         }
         note_run(record, heard, is_start);
-        if heard.what == What::Prompt {
+        if matches!(heard.what, What::Prompt { .. }) {
             come_back(record, heard);
         }
     }
@@ -78,7 +79,13 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
         }
         What::End { reason } => end(record, heard, reason.as_deref(), late, &mut notes),
         _ if late => {}
-        What::Prompt => doing(record, Doing::Busy, heard.at),
+        What::Prompt { text } => {
+            doing(record, Doing::Busy, heard.at);
+            // The transcript has it a moment later, and a better summary with time.
+            if record.task.is_none() {
+                record.task = text.as_deref().and_then(task_of);
+            }
+        }
         What::Stop => {
             doing(record, Doing::Idle, heard.at);
             record.last_error = None;
@@ -162,7 +169,7 @@ fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
     // Ticks count from boot: those of another boot say nothing.
     let same_boot = boot.is_none() || newest.boot_id.is_none() || newest.boot_id.as_ref() == boot;
     // An agent may /resume what a newer one has left: whoever starts or is spoken to after that one's end is in it.
-    let enters = matches!(heard.what, What::Start { .. } | What::Prompt)
+    let enters = matches!(heard.what, What::Start { .. } | What::Prompt { .. })
         && newest.ended_at.is_some_and(|ended| ended < heard.at);
     same_boot && agent.start < newest.proc_start && !enters
 }

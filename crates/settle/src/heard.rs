@@ -17,7 +17,10 @@ pub enum What {
         source: Option<String>,
     },
     /// The user said something.
-    Prompt,
+    Prompt {
+        /// What was asked; not kept but for the first line of the first one, as the task.
+        text: Option<String>,
+    },
     /// The agent has ended its turn.
     Stop,
     /// The turn broke off.
@@ -82,7 +85,7 @@ impl Heard {
         let text = |key: &str| input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let what = match event.event.as_str() {
             "SessionStart" => What::Start { source: text("source") },
-            "UserPromptSubmit" => What::Prompt,
+            "UserPromptSubmit" => What::Prompt { text: text("prompt") },
             "Stop" => What::Stop,
             "StopFailure" => What::StopFailure { why: text("error").or_else(|| text("reason")) },
             "Notification" => {

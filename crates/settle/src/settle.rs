@@ -221,6 +221,11 @@ impl Settler {
         notes.extend(follow::origins(&mut records));
         follow::dead_ends(&mut records, &world, &settled.closed);
         settled.forgotten = self.forgotten(&records);
+        for id in &settled.forgotten {
+            if let Some(record) = records.get_mut(id).filter(|record| record.summary_source.is_none()) {
+                record.task.clone_from(&record.given.task);
+            }
+        }
         let endings = self.complete(&mut records, &world, &mut settled, now);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
