@@ -1,5 +1,9 @@
 //! `name`, `task` and `note`, and targets by what was given.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "throwaway files are made on purpose, and a test that cannot go on panics"
+)]
 
 use std::fs;
 

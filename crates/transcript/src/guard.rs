@@ -157,7 +157,7 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             said.get_or_insert_with(|| text.chars().take(40).collect());
         })?;
         let said = said.unwrap_or_default();
-        Ok(Harm { version: self.version, kind, row: u64::from(no) + 1, said })
+        Ok(Harm { version: self.version, kind, row: self.before.index.line_of(no), said })
     }
 
     fn is_reached_after(&self, no: RowNo) -> bool {

@@ -105,6 +105,8 @@ pub(crate) struct Pairs {
 /// A line that is no row.
 #[derive(Debug, Clone)]
 pub(crate) struct BrokenLine {
+    /// Its number, from 1.
+    pub(crate) line: u64,
     pub(crate) offset: u64,
     pub(crate) len: usize,
     pub(crate) ended: bool,
@@ -145,6 +147,11 @@ pub(crate) struct Index {
     pub(crate) broken: Vec<BrokenLine>,
     /// Whether a byte order mark stands before the first row.
     byte_order_mark: bool,
+    /// How many lines were read.
+    lines: u64,
+    /// From which row on the number of a row's line is this much larger than the row's own number. Nothing where every line
+    /// is a row.
+    line_shifts: Vec<(RowNo, i64)>,
     /// The most lines that are no rows one behind the other.
     pub(crate) broken_run: u64,
     /// How many there are right before the line that comes.
@@ -207,8 +214,17 @@ impl Index {
         Ok(index)
     }
 
+    /// The number of a row's line in the file, from 1: what people see. In a file that another program wrote anew rows have no
+    /// lines of their own; there it is the number of the row.
+    pub(crate) fn line_of(&self, no: RowNo) -> u64 {
+        let at = self.line_shifts.partition_point(|(first, _)| *first <= no);
+        let shift = at.checked_sub(1).map_or(0, |at| self.line_shifts[at].1);
+        (u64::from(no) + 1).saturating_add_signed(shift)
+    }
+
     fn line(&mut self, line: Line<'_>, session: &mut Option<String>, facts: &mut Facts) {
         let Line { mut offset, mut bytes, ended } = line;
+        self.lines += 1;
         if offset == 0
             && let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf")
         {
@@ -231,13 +247,17 @@ impl Index {
             }
             self.run += 1;
             self.broken_run = self.broken_run.max(self.run);
-            self.broken.push(BrokenLine { offset, len: bytes.len(), ended, pieces });
+            self.broken.push(BrokenLine { line: self.lines, offset, len: bytes.len(), ended, pieces });
         }
     }
 
     /// Adds a row; `len` is how many bytes of the file it is.
     fn row(&mut self, offset: u64, len: usize, bytes: &[u8], facts: &Facts, session: &Option<String>) {
         let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
+        let shift = self.lines.cast_signed() - i64::from(no) - 1;
+        if self.line_shifts.last().map_or(0, |(_, shift)| *shift) != shift && self.lines > 0 {
+            self.line_shifts.push((no, shift));
+        }
         let mut flags = facts.flags;
         let uuid = match facts.uuid.filter(|id| id.start != id.end) {
             Some(id) => {

@@ -14,7 +14,7 @@ use crate::source::{FromStart, Source};
 pub struct Finding {
     /// What it is.
     pub class: Class,
-    /// Which rows, counted from 1 in file order; the first hundred.
+    /// Which lines of the file, counted from 1; the first hundred.
     pub rows: Vec<u64>,
     /// How many rows in all.
     pub count: u64,
@@ -29,7 +29,7 @@ pub struct Finding {
 pub struct Change {
     /// Why.
     pub class: Class,
-    /// The row, counted from 1 in file order.
+    /// The line of the file, counted from 1.
     pub row: u64,
     /// Which value, such as `parentUuid` or `message.content`; empty where it is the whole row.
     pub what: String,

@@ -266,8 +266,9 @@ impl<S: AsSource> Transcript<S> {
                 repair: repair.to_owned(),
             });
         };
-        let rows = || self.index.rows.iter().zip(1u64..);
-        let junk: Vec<u64> = rows().filter(|(row, _)| row.len > JUNK).map(|(_, no)| no).collect();
+        let rows = || self.index.rows.iter().zip(0..);
+        let junk = rows().filter(|(row, _)| row.len > JUNK);
+        let junk: Vec<u64> = junk.map(|(_, no)| self.index.line_of(no)).collect();
         if !junk.is_empty() {
             note(Class::A5, junk, "nothing: they are large, not broken");
         }

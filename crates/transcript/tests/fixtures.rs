@@ -73,6 +73,28 @@ fn scanner() {
     check(&[&hook[..], b"\n"].concat(), (Status::Unrecoverable, 1, 1, 1));
 }
 
+/// Numbers of rows are numbers of lines, as an editor shows them: blank and broken lines count.
+#[test]
+fn rows_are_lines_of_the_file() {
+    let bytes = corrupted(20, &[7]);
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let orphan = |scan: &transcript::Scan| {
+        let found = scan.findings.iter().find(|finding| finding.class.id().starts_with('B'));
+        found.map(|finding| finding.rows.clone()).unwrap_or_default()
+    };
+    let before = orphan(&scan(&bytes));
+    assert!(!before.is_empty() && before[0] > 2, "{before:?}");
+    let shifted = [&b"\n"[..], lines[0], lines[1], b"{\"torn\":\n", &lines[2..].concat()].concat();
+    let after = scan(&shifted);
+    assert_eq!(orphan(&after), before.iter().map(|row| row + 2).collect::<Vec<_>>());
+    let torn = after.findings.iter().find(|finding| finding.class.id().starts_with('A'));
+    assert_eq!(torn.map(|finding| finding.rows.as_slice()), Some(&[4_u64][..]));
+    // Two rows on one line have one number.
+    let glued = [lines[0].trim_ascii_end(), lines[1], &lines[2..].concat()].concat();
+    let after = scan(&glued);
+    assert_eq!(orphan(&after), before.iter().map(|row| row - 1).collect::<Vec<_>>());
+}
+
 #[test]
 fn repair() {
     for (broken, orphans) in

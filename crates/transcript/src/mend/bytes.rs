@@ -1,7 +1,7 @@
 //! Step 1, the bytes: lines that are no rows (A1–A4), a mark or a missing newline around them (A10).
 
 use crate::class::Class;
-use crate::index::BrokenLine;
+use crate::index::{BrokenLine, RowNo};
 use crate::salvage::Piece;
 
 use super::Mend;
@@ -11,16 +11,15 @@ impl Mend<'_> {
     pub(super) fn bytes(&mut self) {
         let index = self.tree.index;
         for line in &index.broken {
-            let row = index.rows.partition_point(|row| row.offset < line.offset) as u64;
             let (class, repair) = name(line);
-            self.findings.add(class, row, repair);
+            self.findings.add(class, line.line, repair);
         }
         if index.has_harmful_mark() {
-            self.findings.add(Class::A10, 0, "the byte order mark goes");
+            self.findings.add(Class::A10, 1, "the byte order mark goes");
         }
         if index.open_end {
-            let last = index.rows.len().saturating_sub(1) as u64;
-            self.findings.add(Class::A1, last, "the missing newline is added");
+            let last = RowNo::try_from(index.rows.len().saturating_sub(1)).unwrap_or(RowNo::MAX);
+            self.findings.add(Class::A1, index.line_of(last), "the missing newline is added");
         }
     }
 }

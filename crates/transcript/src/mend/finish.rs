@@ -75,10 +75,9 @@ impl Mend<'_> {
                 }
             }
             let end = line.offset + line.len as u64 + u64::from(line.ended);
-            let row = index.rows.partition_point(|row| row.offset < line.offset) as u64 + 1;
             plan.changes.push(Change {
                 class,
-                row,
+                row: line.line,
                 what: "line".to_owned(),
                 before: Some(format!("{} bytes", line.len)),
                 after: Some(
@@ -124,7 +123,7 @@ impl Mend<'_> {
             plan.splices.push(Splice { range: index.size..index.size, with: b"\n".to_vec() });
             plan.changes.push(Change {
                 class: Class::A1,
-                row: u64::from(last) + 1,
+                row: index.line_of(last),
                 what: "newline".to_owned(),
                 before: Some("missing".to_owned()),
                 after: Some("added".to_owned()),
@@ -135,7 +134,7 @@ impl Mend<'_> {
 
     /// Appends what will stand where a row stood, with its newline and the rows added behind it.
     fn row_after(&self, no: RowNo, old: Vec<u8>, plan: &mut Plan, with: &mut Vec<u8>) -> io::Result<()> {
-        let row_number = u64::from(no) + 1;
+        let row_number = self.tree.index.line_of(no);
         if let Some(class) = self.dropped.get(&no) {
             let row = self.tree.row(no);
             plan.rejects.push(Reject { class: *class, range: row.offset..row.offset + u64::from(row.len) });
@@ -172,7 +171,13 @@ impl Mend<'_> {
             if let Some(new) = set_member(row, key, value) {
                 *row = new;
                 let after = Some(short(value));
-                changes.push(Change { class, row: u64::from(no) + 1, what: key.to_owned(), before, after });
+                changes.push(Change {
+                    class,
+                    row: self.tree.index.line_of(no),
+                    what: key.to_owned(),
+                    before,
+                    after,
+                });
             }
         };
         if let Some((class, id)) = edit.uuid {
@@ -212,11 +217,17 @@ impl Mend<'_> {
             let same_type = untyped == typed;
             if !same_type {
                 let what = "type".to_owned();
-                changes.push(Change { class, row: u64::from(no) + 1, what, before: untyped, after: typed });
+                changes.push(Change {
+                    class,
+                    row: self.tree.index.line_of(no),
+                    what,
+                    before: untyped,
+                    after: typed,
+                });
             }
             if same_type || before != after {
                 let what = "message".to_owned();
-                changes.push(Change { class, row: u64::from(no) + 1, what, before, after });
+                changes.push(Change { class, row: self.tree.index.line_of(no), what, before, after });
             }
             row = new;
         }
@@ -253,7 +264,7 @@ impl Mend<'_> {
         for (range, text) in ranges {
             changes.push(Change {
                 class: Class::B14,
-                row: u64::from(no) + 1,
+                row: self.tree.index.line_of(no),
                 what: "reference".to_owned(),
                 before: Some(short(&row[range.clone()])),
                 after: Some(short(&text)),

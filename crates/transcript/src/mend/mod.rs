@@ -99,12 +99,12 @@ struct MendSkips {
 struct Findings(BTreeMap<Class, (Vec<u64>, u64, &'static str)>);
 
 impl Findings {
-    /// Notes a row, counted from 0.
-    fn add(&mut self, class: Class, row: u64, repair: &'static str) {
+    /// Notes a line of the file, counted from 1.
+    fn add(&mut self, class: Class, line: u64, repair: &'static str) {
         let (rows, count, _) = self.0.entry(class).or_insert((Vec::new(), 0, repair));
         *count += 1;
         if rows.len() < 100 {
-            rows.push(row + 1);
+            rows.push(line);
         }
     }
 }
@@ -200,6 +200,6 @@ impl Mend<'_> {
     }
 
     fn found(&mut self, class: Class, no: RowNo, repair: &'static str) {
-        self.findings.add(class, u64::from(no), repair);
+        self.findings.add(class, self.tree.index.line_of(no), repair);
     }
 }

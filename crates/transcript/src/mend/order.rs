@@ -37,7 +37,7 @@ pub(super) fn plan(index: &Index, source: &dyn Source, in_place: &Plan) -> io::R
         .find(|no| tree.is_main(*no) && tree.row(*no).kind() != Kind::System);
     let walk = end.map(|end| tree.walk(end)).unwrap_or_default();
     let mut plan = Plan { moves: lines(index, &written.order), ..Plan::default() };
-    let rows = written.early.iter().take(100).map(|no| u64::from(*no) + 1).collect();
+    let rows = written.early.iter().take(100).map(|no| index.line_of(*no)).collect();
     let repair = "the lines go where they were written".to_owned();
     plan.findings.push(Finding {
         class: Class::B15,
