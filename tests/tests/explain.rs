@@ -227,7 +227,7 @@ fn bad_input() {
     for session in [SHOP, TILL] {
         assert!(home.rekindle(&["name", session, "shop"]).unwrap().success());
     }
-    check(&["explain", "shop"], 2, "\"shop\" means 2 conversations; give an id: 1a2b3c4d");
+    check(&["explain", "shop"], 2, "\"shop\" means 2 conversations; give an id:\n  1a2b3c4d");
     let folder = home.home().join("shop");
-    check(&["explain", &*folder.to_string_lossy()], 2, "means 2 conversations; give an id: 1a2b3c4d");
+    check(&["explain", &*folder.to_string_lossy()], 2, "means 2 conversations; give an id:\n  1a2b3c4d");
 }

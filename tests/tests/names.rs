@@ -179,9 +179,20 @@ fn one_name_for_each_session_that_stays_and_can_be_typed() {
     home.said(SHOP, &again, &[began("resume", 1)]).unwrap();
     register(&home, SHOP, &again, "project-f3");
     assert_eq!(names(), ["project", "project-2"]);
-    // A given name wins.
+    // A given name wins; one that was given twice means both, and each is told from the other.
     said(&home, &["name", TILL, "project"]);
     assert_eq!(names(), ["project-2", "project"]);
+    said(&home, &["name", SHOP, "project"]);
+    said(&home, &["task", SHOP, "sell more"]);
+    let both = home.rekindle(&["explain", "project"]).unwrap();
+    assert_eq!(both.code(), Some(2));
+    let lines: Vec<&str> = both.stderr.lines().collect();
+    assert_eq!(lines[0], "rekindle: \"project\" means 2 conversations; give an id:");
+    assert!(
+        lines[1].starts_with(&format!("  {SHOP} (work:")) && lines[1].ends_with(", sell more, 0 m ago)"),
+        "{lines:?}"
+    );
+    assert!(lines[2].starts_with(&format!("  {TILL} (work:1.0, ask-00 please, ")), "{lines:?}");
 }
 
 #[test]

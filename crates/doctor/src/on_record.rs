@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
+use jiff::Timestamp;
 use state::record::{self, SessionRecord, Status};
 
 use crate::{Clinic, TargetError};
@@ -32,8 +33,7 @@ impl Clinic {
         if Path::new(text).is_dir() {
             return in_directory(&self.records(), text, &real(Path::new(text)));
         }
-        let named = self.named(text);
-        one_of(text, named.iter().map(|id| (id.clone(), String::new())).collect())
+        one_of(text, self.named(text).iter().map(|id| (id.clone(), self.tell_apart(id))).collect())
     }
 
     /// The conversation that any kind of target means, whether its transcript is there or not.
@@ -67,6 +67,12 @@ impl Clinic {
         rather_living(named.iter()).into_iter().map(|record| record.session_id.clone()).collect()
     }
 
+    /// What tells a conversation from others of its name.
+    pub(crate) fn tell_apart(&self, id: &SessionId) -> String {
+        let held = record::load(&self.state, None, id).ok().flatten();
+        held.map(|held| whereabouts(&held.record)).unwrap_or_default()
+    }
+
     /// The conversations on record whose id begins so.
     pub(crate) fn beginning(&self, text: &str) -> BTreeSet<SessionId> {
         let ids = record::ids(&self.state).unwrap_or_default();
@@ -77,8 +83,13 @@ impl Clinic {
 /// Those that have not ended, or all where all have.
 fn rather_living<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> Vec<&'a SessionRecord> {
     let all: Vec<&SessionRecord> = records.collect();
-    let living: Vec<&SessionRecord> =
-        all.iter().copied().filter(|record| record.status != Status::EndedCleanly).collect();
+    let lives = |record: &&SessionRecord| match record.status {
+        Status::Active => true,
+        // One that went on under another id is not meant where that one is.
+        Status::Crashed => record.next_id.is_none(),
+        Status::EndedCleanly => false,
+    };
+    let living: Vec<&SessionRecord> = all.iter().copied().filter(lives).collect();
     if living.is_empty() { all } else { living }
 }
 
@@ -126,8 +137,22 @@ fn one_of(text: &str, found: Vec<(SessionId, String)>) -> Result<Option<SessionI
 
 /// What tells a conversation from others of its kind.
 fn whereabouts(record: &SessionRecord) -> String {
-    record.place.as_ref().map(|place| place.reference.clone()).unwrap_or_default()
+    let pane = record.place.as_ref().map(|place| place.reference.clone());
+    let task = record.task.as_ref().map(|task| {
+        let short: String = task.chars().take(LONGEST_TASK).collect();
+        if short.len() < task.len() { format!("{short}…") } else { short }
+    });
+    let minutes = Timestamp::now().duration_since(record.last_seen).as_mins().max(0);
+    let age = match minutes {
+        0..120 => format!("{minutes} m ago"),
+        120..2880 => format!("{} h ago", minutes / 60),
+        _ => format!("{} d ago", minutes / 1440),
+    };
+    pane.into_iter().chain(task).chain([age]).collect::<Vec<_>>().join(", ")
 }
+
+/// As much of a task as tells it from others.
+const LONGEST_TASK: usize = 40;
 
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
@@ -136,7 +161,6 @@ fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
     use serde_json::json;
 
     #[test]
@@ -185,6 +209,10 @@ mod tests {
         assert_eq!(check(&[ended]).unwrap().unwrap().as_str(), "ended");
         let second = record("second", Status::Active, "/a", "%3", 5);
         let refused = check(&[living, second]).unwrap_err().to_string();
-        assert!(refused.contains("living (work:0.2)") && refused.contains("second (work:0.3)"), "{refused}");
+        assert!(
+            refused.contains("living (work:0.2, ") && refused.contains("second (work:0.3, "),
+            "{refused}"
+        );
+        assert!(refused.contains(" d ago"), "{refused}");
     }
 }

@@ -44,7 +44,7 @@ pub enum TargetError {
         ids: Vec<SessionId>,
     },
     /// A name, a pane or a directory of several conversations.
-    #[error("{text:?} means {} conversations; give an id: {}", found.len(), several(found))]
+    #[error("{text:?} means {} conversations; give an id:{}", found.len(), several(found))]
     Several {
         /// What was given.
         text: String,
@@ -98,10 +98,10 @@ fn list(ids: &[SessionId]) -> String {
 
 fn several(found: &[(SessionId, String)]) -> String {
     let one = |(id, place): &(SessionId, String)| match place.as_str() {
-        "" => id.to_string(),
-        place => format!("{id} ({place})"),
+        "" => format!("\n  {id}"),
+        told => format!("\n  {id} ({told})"),
     };
-    found.iter().take(5).map(one).collect::<Vec<_>>().join(", ")
+    found.iter().take(5).map(one).collect::<String>()
 }
 
 fn paths_list(paths: &[PathBuf]) -> String {
@@ -142,7 +142,7 @@ impl Clinic {
                 meant.extend(self.beginning(text));
             }
             if meant.len() > 1 {
-                let found = meant.into_iter().map(|id| (id, String::new())).collect();
+                let found = meant.into_iter().map(|id| (id.clone(), self.tell_apart(&id))).collect();
                 return Err(TargetError::Several { text: text.to_owned(), found });
             }
             if let (None, Some(session)) = (&begun, meant.first()) {

@@ -8,7 +8,7 @@ use state::record::{SessionRecord, Status};
 
 /// Gives every session its name. A name that is taken gets a number (`docs-2`), and keeps it: a session that had its name when
 /// the last settle ended goes before one that came since. Names that the user gave go before all others. `before` are the
-/// records as they were; sessions that crashed before `since` hold no name any more.
+/// records as they were; a session that crashed before `since` gives its name to one that comes.
 pub(crate) fn name_all<K: Ord + Clone>(
     before: &BTreeMap<K, SessionRecord>,
     records: &mut BTreeMap<K, SessionRecord>,
@@ -31,27 +31,31 @@ pub(crate) fn name_all<K: Ord + Clone>(
     for (_, key) in order {
         let Some(record) = records.get_mut(&key) else { continue };
         let Some(base) = record.base_name.clone().or_else(|| record.name.clone()) else { continue };
-        let living = lives(record, since);
+        let holds = holds(record);
         let free =
-            |name: &str| !living || record.given.name.is_some() || !taken.contains(&name.to_lowercase());
+            |name: &str| !holds || record.given.name.is_some() || !taken.contains(&name.to_lowercase());
         let kept = record.name.clone().filter(|name| is_made_from(name, &base) && free(name));
         let kept = kept.filter(|_| record.given.name.is_none());
         let name = kept.or_else(|| numbered(&base).find(|name| free(name))).unwrap_or(base);
-        if living {
+        if holds {
             taken.insert(name.to_lowercase());
         }
         record.name = Some(name);
     }
 }
 
-/// Whether a session holds its name against others.
-fn lives(record: &SessionRecord, since: Timestamp) -> bool {
-    let gone_on = record.next_id.is_some();
+/// Whether no other session may have its name: a command that is given the name means this one.
+fn holds(record: &SessionRecord) -> bool {
     match record.status {
         Status::Active => true,
-        Status::Crashed => !gone_on && record.last_seen >= since,
+        Status::Crashed => record.next_id.is_none(),
         Status::EndedCleanly => false,
     }
+}
+
+/// Whether it holds its name, and against one that comes.
+fn lives(record: &SessionRecord, since: Timestamp) -> bool {
+    holds(record) && (record.status == Status::Active || record.last_seen >= since)
 }
 
 /// `docs`, `docs-2`, `docs-3`, …
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_crashed_long_ago_or_went_on_holds_no_name() {
+    fn who_crashed_long_ago_gives_its_name_up_and_who_went_on_has_none_to_hold() {
         let gone = |seen: i64, next: bool| {
             settle(&Records::new(), |all| {
                 let mut old = session("docs", 1);
@@ -136,7 +140,7 @@ mod tests {
             })
         };
         assert_eq!(names(&gone(150, false)), ["docs", "docs-2"], "it may come back tomorrow");
-        assert_eq!(names(&gone(99, false)), ["docs", "docs"]);
+        assert_eq!(names(&gone(99, false)), ["docs-2", "docs"]);
         assert_eq!(names(&gone(150, true)), ["docs", "docs"]);
     }
 
