@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use settle::Settled;
 use state::durable;
 use state::journal::{Entry, Journal};
-use state::lock::Lock;
+use state::lock::{Lock, LockError};
 use state::operations::{Effect, EffectKind};
 use state::record::SessionRecord;
 
@@ -55,6 +55,12 @@ pub(crate) fn alone(context: &Context) -> Result<Lock, Failure> {
     durable::private_dir(&state.locks())?;
     // However many triggers there are, it happens once: who comes second finds everything there.
     Ok(Lock::acquire(&state::saves::restore_lock(state, None), PATIENCE)?)
+}
+
+/// Whether a restore runs now.
+pub(crate) fn is_running(context: &Context) -> bool {
+    let lock = state::saves::restore_lock(&context.clinic.state, None);
+    matches!(Lock::try_alone(&lock), Err(LockError::Held { .. }))
 }
 
 /// Everything that hooks left, settled.

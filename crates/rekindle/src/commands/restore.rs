@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use recovery::{Act, Only, Outcome, Plan, Restored, Seat, carried, plan};
+use recovery::{Act, DecisionRecord, Only, Outcome, PaneDecision, Plan, Restored, Seat, carried, plan};
 use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
@@ -118,6 +118,10 @@ pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Pl
 
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
+    let newest = recovery::decisions(&context.clinic.state).next();
+    if let Some(record) = newest.filter(|record| !record.finished && record.undone.is_none()) {
+        return unfinished(context, &record, as_json);
+    }
     let path = context.clinic.state.instances().join("restore/last-restore.json");
     let text = match state::files::read(&path) {
         Ok(text) => text,
@@ -146,6 +150,47 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
     let ago = at.map(|at| format!(", {}", ago(at))).unwrap_or_default();
     out.line(&format!("\nRestored {}/{}{ago}", report["restored"], report["total"]));
+    out.finish()
+}
+
+/// What a restore did that has not come to its end: it runs, or it was interrupted.
+fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Result<Exit, Failure> {
+    let runs = restoring::is_running(context);
+    let done = |pane: &&PaneDecision| pane.outcome.is_some();
+    let (restored, total) = (record.panes.iter().filter(done).count(), record.panes.len());
+    let mut out = Out::new();
+    if as_json {
+        let panes: Vec<Value> = record
+            .panes
+            .iter()
+            .map(|pane| {
+                json!({"pane": pane.pane, "sessionId": pane.session_id, "outcome": pane.outcome,
+                "reason": pane.outcome_reason.as_ref().unwrap_or(&pane.reason)})
+            })
+            .collect();
+        out.json(
+            json!({"restoreId": record.restore_id, "at": record.at, "interrupted": !runs, "panes": panes,
+            "restored": restored, "total": total}),
+        );
+        return out.finish();
+    }
+    let mut table = panes_table("outcome");
+    for pane in &record.panes {
+        let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
+        let outcome = pane.outcome.as_ref().and_then(Value::as_str).unwrap_or("not done");
+        let reason = pane.outcome_reason.as_ref().unwrap_or(&pane.reason);
+        table.row([pane.pane.clone(), session, outcome.replace('_', " "), reason.clone()].map(Cell::new));
+    }
+    out.line(&table.text());
+    let began = ago(record.at);
+    if runs {
+        out.line(&format!("\nA restore is running: {restored}/{total} panes done, begun {began}"));
+    } else {
+        out.line(&format!(
+            "\nThe last restore was interrupted: {restored}/{total} panes done, begun {began}"
+        ));
+        out.hint("`rekindle restore` completes it.");
+    }
     out.finish()
 }
 
