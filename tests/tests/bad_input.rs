@@ -84,7 +84,9 @@ fn an_unknown_or_ambiguous_id() {
         fails(&home, &[reader, &["no-such"]].concat(), USAGE, "no session");
         fails(&home, &[reader, &["1111"]].concat(), USAGE, "is the beginning of 2 sessions");
         fails(&home, &[reader, &[""]].concat(), USAGE, "sessions");
-        fails(&home, &[reader, &["/no/such.jsonl"]].concat(), FAILED, "No such file");
+        // With --json, a scan of it prints its verdict.
+        let words = [reader, &["/no/such.jsonl"]].concat();
+        one_sentence(&home.rekindle(&words).unwrap(), &words, FAILED, "No such file");
     }
     fails(&home, &["vault", "restore", "no-such"], USAGE, "the vault has no session");
     fails(&home, &["vault", "restore", "1111"], USAGE, "is the beginning of 2 sessions");
@@ -93,6 +95,19 @@ fn an_unknown_or_ambiguous_id() {
     fails(&home, &["vault", "forget", ONE], USAGE, "nothing was changed");
     fails(&home, &["undo"], 3, "nothing to undo");
     fails(&home, &["repair", ONE, "--branch", "7"], USAGE, "no branch 7");
+}
+
+/// A script that asks about a path gets a verdict, as it does for a session whose transcript is gone.
+#[test]
+fn a_scan_of_no_file_says_missing() {
+    let home = home();
+    let done = home.rekindle(&["scan", "/no/such.jsonl", "--json"]).unwrap();
+    assert_eq!((done.code(), done.stderr.as_str()), (Some(FAILED), ""), "{}", done.words());
+    let told: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(told["schemaVersion"], 1);
+    let session = &told["sessions"][0];
+    assert_eq!((&session["status"], &session["filePath"]), (&"missing".into(), &"/no/such.jsonl".into()));
+    assert_eq!((&session["sessionId"], &told["totals"]["missing"]), (&"such".into(), &1.into()));
 }
 
 #[test]

@@ -83,11 +83,16 @@ fn help_of_prune() {
     Usage: rekindle vault prune [OPTIONS]
 
     Options:
-          --dry-run  Say what would be done, and do nothing
-          --json     Print one JSON object
-      -h, --help     Print help
+          --old-backups  Remove the backups (*.jsonl.backup-*) of an earlier repair
+                         tool instead, where the vault has every row of them
+          --yes          Do not ask
+          --dry-run      Say what would be done, and do nothing
+          --json         Print one JSON object
+      -h, --help         Print help
 
-    Example: rekindle vault prune
+    Examples:
+      rekindle vault prune
+      rekindle vault prune --old-backups --dry-run
     "#);
 }
 

@@ -313,6 +313,8 @@ pub struct VaultFacts {
     pub damaged: Vec<String>,
     /// Conversations that are only in the vault; short ids.
     pub deleted: Vec<String>,
+    /// Backups that an earlier repair tool left beside transcripts, and how many bytes they have.
+    pub old_backups: (usize, u64),
     /// Conversations whose forgetting was interrupted.
     pub unfinished: Vec<String>,
     /// Conversations whose copy is damaged: the short id.

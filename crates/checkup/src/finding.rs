@@ -197,6 +197,7 @@ ids! {
     VaultDamaged = "vault-damaged",
     TranscriptsDamaged = "transcripts-damaged",
     TranscriptsDeleted = "transcripts-deleted",
+    OldBackups = "old-backups",
     ForgetUnfinished = "forget-unfinished",
     TombstoneDoubtful = "tombstone-doubtful",
     DiskWell = "disk-well",

@@ -272,6 +272,21 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
                 .fix("rekindle repair ID puts one back"),
         );
     }
+    if let (number @ 1.., bytes) = vault.old_backups {
+        let backups = count(number, "backup", "backups");
+        // A tenth of a megabyte more or less tells nobody anything.
+        let size = format!("{:.1} MB", bytes as f64 / 1e6);
+        findings.push(
+            Finding::note(
+                Id::OldBackups,
+                format!(
+                    "{backups} of an earlier repair tool (*.jsonl.backup-*, {size}) lie beside transcripts"
+                ),
+            )
+            .why("nothing uses or removes them; the vault keeps copies of every conversation")
+            .fix("rekindle vault prune --old-backups"),
+        );
+    }
     for session in &vault.unfinished {
         findings.push(
             Finding::warning(Id::ForgetUnfinished, format!("forgetting {session} was interrupted"))

@@ -160,7 +160,9 @@ fn tail(path: &Path) -> std::io::Result<String> {
 
 /// The vault, and what it should have.
 pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFacts {
-    let mut facts = VaultFacts::default();
+    let old = doctor::old_backups(configs);
+    let old_backups = (old.len(), old.iter().map(|backup| backup.bytes).sum());
+    let mut facts = VaultFacts { old_backups, ..VaultFacts::default() };
     for config in configs {
         let walk = walk(config);
         let transcripts = walk.sources.iter().filter(|source| source.kind == Kind::Transcript);

@@ -1,4 +1,7 @@
-use doctor::{ScanAll, SessionScan};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use doctor::{ScanAll, SessionScan, TargetError};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,6 +31,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     crate::kept::look_again(context);
     let mut out = Out::new();
     match &args.target {
+        Some(text) if args.json && is_missing(context, text) => {
+            out.serialized(&missing(text));
+            return out.finish_as(Exit::Failed);
+        }
         Some(text) => {
             let scan = context.clinic.scan_one(&context.target(text)?)?;
             if args.json {
@@ -46,6 +53,33 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     out.finish()
+}
+
+/// Whether this is the path of a transcript that is not there, and that the vault does not have.
+fn is_missing(context: &Context, text: &str) -> bool {
+    let target = context.clinic.target(text);
+    matches!(target, Err(TargetError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound)
+}
+
+/// The verdict on a transcript that is not there.
+fn missing(text: &str) -> Report<'_> {
+    let path = Path::new(text);
+    let session = SessionJson {
+        session_id: path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default(),
+        file_path: path,
+        status: Status::Missing,
+        live: false,
+        chain_depth: 0,
+        orphan_count: 0,
+        message_count: 0,
+        file_size: 0,
+        findings: &[],
+        forks: transcript::Forks::default(),
+        loses: transcript::Loss::default(),
+        missing: None,
+    };
+    let totals = Totals { sessions: 1, missing: 1, ..Totals::default() };
+    Report { schema_version: SCHEMA_VERSION, sessions: vec![session], totals, vault: None }
 }
 
 /// Scans everything, with a bar where it takes long.
@@ -109,7 +143,7 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
 }
 
 /// How long ago a transcript was written.
-fn changed(path: &std::path::Path, now: Timestamp) -> String {
+fn changed(path: &Path, now: Timestamp) -> String {
     let written = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let written = written.and_then(|written| Timestamp::try_from(written).ok());
     written.map(|written| age(written, now)).unwrap_or_default()
@@ -256,7 +290,7 @@ pub(crate) struct Report<'a> {
 #[serde(rename_all = "camelCase")]
 struct SessionJson<'a> {
     session_id: &'a str,
-    file_path: &'a std::path::Path,
+    file_path: &'a Path,
     status: Status,
     live: bool,
     chain_depth: u64,
@@ -269,7 +303,7 @@ struct SessionJson<'a> {
     missing: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Totals {
     sessions: usize,

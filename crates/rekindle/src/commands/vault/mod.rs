@@ -3,6 +3,7 @@
 mod forget;
 mod keep;
 mod list;
+mod old_backups;
 mod restore;
 mod status;
 mod sync;
@@ -85,8 +86,16 @@ enum Command {
         json: bool,
     },
     /// Let go of what is past its time, by way of a trash that keeps it a week more
-    #[command(after_help = "Example: rekindle vault prune")]
+    #[command(
+        after_help = "Examples:\n  rekindle vault prune\n  rekindle vault prune --old-backups --dry-run"
+    )]
     Prune {
+        /// Remove the backups (*.jsonl.backup-*) of an earlier repair tool instead, where the vault has every row of them
+        #[arg(long)]
+        old_backups: bool,
+        /// Do not ask
+        #[arg(long, requires = "old_backups")]
+        yes: bool,
         /// Say what would be done, and do nothing
         #[arg(long)]
         dry_run: bool,
@@ -150,9 +159,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
                 }
             }
         }
-        Command::Prune { dry_run, json } => {
+        Command::Prune { old_backups, yes, dry_run, json } => {
             if !*dry_run {
                 context.may_change()?;
+            }
+            if *old_backups {
+                let manner = old_backups::Manner { yes: *yes, dry_run: *dry_run, json: *json };
+                return old_backups::prune(context, manner);
             }
             keep::prune(context, *dry_run, *json)
         }
