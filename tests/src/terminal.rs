@@ -31,7 +31,7 @@ pub fn shown_in(command: &mut Command, columns: u16, deadline: Duration) -> Resu
 /// What a command showed on a terminal before its question was answered, and in the end.
 #[derive(Debug)]
 pub struct Asked {
-    /// What the user saw when the question was asked, the question included.
+    /// What the user saw when the last question was asked, the question included.
     pub before: String,
     /// Everything that was shown.
     pub all: String,
@@ -51,7 +51,12 @@ pub struct Seated {
 impl Seated {
     /// Starts it.
     pub fn start(command: &mut Command) -> Result<Seated> {
-        let (master, terminal) = open(120)?;
+        Seated::start_in(command, 120)
+    }
+
+    /// Starts it on a terminal of this width.
+    pub fn start_in(command: &mut Command, columns: u16) -> Result<Seated> {
+        let (master, terminal) = open(columns)?;
         command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
         let running = Running::start(command)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -96,10 +101,25 @@ impl Seated {
 
 /// Runs a command on a terminal, types an answer once `question` is on the screen, and waits until the command ends.
 pub fn answered(command: &mut Command, question: &str, answer: &str, deadline: Duration) -> Result<Asked> {
-    let seated = Seated::start(command)?;
-    seated.shows(question, deadline)?;
-    let before = seated.shown();
-    seated.press(&format!("{answer}\n"))?;
+    answered_all(command, &[(question, answer)], 120, deadline)
+}
+
+/// The same with several questions on a terminal of this width, each answered when it shows behind what was there before.
+pub fn answered_all(
+    command: &mut Command,
+    dialogue: &[(&str, &str)],
+    columns: u16,
+    deadline: Duration,
+) -> Result<Asked> {
+    let seated = Seated::start_in(command, columns)?;
+    let mut before = String::new();
+    for (question, answer) in dialogue {
+        let seen = before.len();
+        let asked = || seated.shown().get(seen..).is_some_and(|rest| rest.contains(question));
+        ensure!(wait_until(deadline, asked), "no {question:?} in {}", seated.shown());
+        before = seated.shown();
+        seated.press(&format!("{answer}\n"))?;
+    }
     let (code, all) = seated.end(deadline)?;
     Ok(Asked { before, all, code })
 }

@@ -45,8 +45,8 @@ fn help_of_the_program() {
                    it, take things out
       trust        Show sessions whose records this machine did not write, and
                    accept them
-      init         Wire rekindle into your agents and shells, after showing every
-                   change
+      init         Wire rekindle into your agents and shells, after showing what
+                   will change
       uninstall    Take out what `init` wired, and remove what rekindle remembers
       doctor       Check that everything works: what is wrong, why it matters, how
                    to fix it
@@ -277,7 +277,7 @@ fn help_of_vault() {
 #[test]
 fn help_of_init() {
     insta::assert_snapshot!(help(&["init"]).unwrap(), @r#"
-    Wire rekindle into your agents and shells, after showing every change
+    Wire rekindle into your agents and shells, after showing what will change
 
     Usage: rekindle init [OPTIONS]
 
@@ -285,10 +285,13 @@ fn help_of_init() {
           --statusline <WHAT>  A status line that is there already: keep it beside
                                ours, replace it, or skip ours [default: keep]
                                [possible values: keep, replace, skip]
+          --preset <LOOK>      How the status line is written: `design` is dense,
+                               `plain` is in words [possible values: design, plain]
           --tmux               Make tmux save and restore by itself: one line in its
                                configuration, and a file it reads
           --adopt              Move folders that stand in the way of our links into
                                the state directory
+          --diff               Show every change line by line
           --yes                Do not ask
           --dry-run            Show what would change, and change nothing
           --json               Print one JSON object
@@ -297,6 +300,7 @@ fn help_of_init() {
     Examples:
       rekindle init --dry-run
       rekindle init --tmux
+      rekindle init --preset plain
 
     Taken back by `rekindle uninstall`.
     "#);
@@ -335,6 +339,7 @@ fn help_of_uninstall() {
           --keep-data     Keep the state directory: records, journal and vault
           --forget-vault  Remove the vault also where it holds what exists nowhere
                           else
+          --diff          Show every change line by line
           --yes           Do not ask
           --dry-run       Show what would change, and change nothing
           --json          Print one JSON object

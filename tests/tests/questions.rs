@@ -6,12 +6,12 @@
 )]
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lab::home::Home;
 use lab::old_state::OldState;
 use lab::rekindle::DEADLINE;
-use lab::terminal::{answered, unpainted};
+use lab::terminal::{answered, answered_all, unpainted};
 use serde_json::{Value, json};
 
 const SHOP: &str = "c59c9e3e-36d1-4531-b9e6-7cb75f8f1c72";
@@ -74,14 +74,86 @@ fn restore_shows_its_plan_before_it_asks() {
 }
 
 #[test]
-fn init_and_uninstall_show_every_change_before_they_ask() {
+fn init_and_uninstall_show_what_changes_before_they_ask() {
     let home = Home::new().unwrap();
-    let asked = answered(&mut home.rekindle_command(&["init"]), "[y/N]", "y", DEADLINE).unwrap();
-    assert!(unpainted(&asked.before).contains("settings.json"), "{}", asked.before);
+    let dialogue = [("Which one?", ""), ("Make these changes? [y/N", "y")];
+    let asked = answered_all(&mut home.rekindle_command(&["init"]), &dialogue, 120, DEADLINE).unwrap();
+    let before = unpainted(&asked.before);
+    assert!(before.contains("~/.claude/settings.json: add hooks for "), "{before}");
+    assert!(
+        before.contains("~/.claude/commands/rekindle: create 4 slash commands (inject, map, "),
+        "{before}"
+    );
+    assert!(!before.contains("+++"), "the diff is for whoever asks for it: {before}");
     assert_eq!(asked.code, Some(0), "{}", asked.all);
-    let asked = answered(&mut home.rekindle_command(&["uninstall"]), "[y/N]", "n", DEADLINE).unwrap();
-    assert!(unpainted(&asked.before).contains("settings.json"), "{}", asked.before);
+    let dialogue = [("[y/N", "d"), ("for good? [y/N", "n")];
+    let asked = answered_all(&mut home.rekindle_command(&["uninstall"]), &dialogue, 120, DEADLINE).unwrap();
+    let before = unpainted(&asked.before);
+    assert!(before.contains("~/.claude/settings.json: take out hooks for "), "{before}");
+    assert!(before.contains("--- ~/.claude/settings.json"), "`d` shows the diff: {before}");
     assert_eq!(asked.code, Some(3), "{}", asked.all);
+}
+
+/// Both looks of the status line are shown, on the user's own data where there is any, and the choice is kept.
+#[test]
+fn init_asks_for_the_look_of_the_status_line() {
+    let home = Home::new().unwrap();
+    let dialogue = [("Which one?", "both"), ("Which one?", "2"), ("[y/N", "y")];
+    let asked = answered_all(&mut home.rekindle_command(&["init"]), &dialogue, 120, DEADLINE).unwrap();
+    let shown = unpainted(&asked.before);
+    for part in
+        ["on an example", "📁:~/shop", "~/shop | branch main", "config.toml: create it with `statusline"]
+    {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert_eq!(asked.code, Some(0), "{}", asked.all);
+    let config = home.home().join(".config/rekindle/config.toml");
+    assert_eq!(fs::read_to_string(&config).unwrap(), "statusline.preset = \"plain\"\n");
+    let line = |text: &str| {
+        let mut command = home.rekindle_command(&["statusline"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), text.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let status = json!({"session_id": SHOP, "cwd": "/srv/till", "context_window": {"used_percentage": 77}});
+    assert!(line(&status.to_string()).starts_with("/srv/till | context 77 % | "));
+
+    // Asked once: the second run has nothing to do. What was chosen goes with the rest.
+    let again = home.bare_done(&["init"]).unwrap();
+    assert_eq!(again.stdout, "everything is wired\n");
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert!(!config.exists());
+
+    // By now an agent has asked for a status line: that is what is shown.
+    let dialogue = [("Which one?", ""), ("[y/N", "n")];
+    let asked = answered_all(&mut home.rekindle_command(&["init"]), &dialogue, 120, DEADLINE).unwrap();
+    let shown = unpainted(&asked.before);
+    assert!(shown.contains("on your newest session") && shown.contains("📁:/srv/till"), "{shown}");
+    assert!(shown.contains("   /srv/till | context 77 %"), "{shown}");
+    assert_eq!((asked.code, config.exists()), (Some(3), false), "{}", asked.all);
+}
+
+#[test]
+fn scripts_choose_the_look_with_an_option() {
+    let home = Home::new().unwrap();
+    let folder = home.home().join(".config/rekindle");
+    fs::create_dir_all(&folder).unwrap();
+    let config = folder.join("config.toml");
+    let mine = "# mine\n[statusline] # short\nclock = \"12h\"\n\n[log]\nenabled = false\n";
+    fs::write(&config, mine).unwrap();
+    // Without a terminal the default stays, and nothing is written for it.
+    home.bare_done(&["init", "--yes"]).unwrap();
+    assert_eq!(fs::read_to_string(&config).unwrap(), mine);
+    let made = home.rekindle_json(&["init", "--yes", "--preset", "plain"]).unwrap();
+    assert_eq!((&made["preset"], &made["changes"][0]["kind"]), (&json!("plain"), &json!("configuration")));
+    let with = mine.replace("# short\n", "# short\npreset = \"plain\"\n");
+    assert_eq!(fs::read_to_string(&config).unwrap(), with);
+    // What the configuration says is its user's to change.
+    let refused = home.bare(&["init", "--yes", "--preset", "design"]).unwrap();
+    assert_eq!(refused.code(), Some(3), "{}", refused.words());
+    assert!(refused.stderr.contains("config.toml has statusline.preset = \"plain\""), "{}", refused.stderr);
+    home.bare_done(&["uninstall", "--keep-data", "--yes"]).unwrap();
+    assert_eq!(fs::read_to_string(&config).unwrap(), mine);
 }
 
 /// `--json` prints at the end, so there is nothing on the screen that could be asked about.

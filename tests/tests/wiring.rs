@@ -51,7 +51,11 @@ fn wired_once_and_undone_to_the_byte() {
     let home = with_settings(MINE);
     let before = contents(&home.home()).unwrap();
     let told = home.bare_done(&["init", "--yes"]).unwrap();
-    assert!(told.stdout.contains("--- ~/.claude/settings.json"), "{}", told.stdout);
+    assert!(
+        told.stdout.contains("~/.claude/settings.json: add hooks for 10 events, change the status line\n"),
+        "{}",
+        told.stdout
+    );
     let wired = contents(&home.home()).unwrap();
     let settings = settings_of(&home.config());
     assert_eq!(settings["permissions"], json!({"deny": ["Read(.env)"], "allow": ["Bash"]}));
@@ -90,7 +94,9 @@ fn nothing_happens_without_a_yes() {
     let before = tree::look(home.root()).unwrap();
     home.bare_done(&["uninstall", "--dry-run"]).unwrap();
     let dry = home.bare_done(&["init", "--dry-run"]).unwrap();
-    assert!(dry.stdout.contains("+++ ~/.claude/settings.json"));
+    assert!(!dry.stdout.contains("+++ "), "{}", dry.stdout);
+    let dry = home.bare_done(&["init", "--dry-run", "--diff"]).unwrap();
+    assert!(dry.stdout.contains("+++ ~/.claude/settings.json"), "{}", dry.stdout);
     let nobody = home.bare(&["init"]).unwrap();
     assert_eq!(nobody.code(), Some(2));
     assert!(nobody.stderr.contains("--yes"), "{}", nobody.stderr);
@@ -125,10 +131,10 @@ fn a_person_is_asked() {
         std::io::Write::write_all(child.stdin.as_mut().unwrap(), word.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
-    let no = type_in("n\n");
+    let no = type_in("1\nn\n");
     assert_eq!(no.status.code(), Some(3), "{}", String::from_utf8_lossy(&no.stdout));
     assert_eq!(settings_of(&home.config()), json!({}));
-    assert_eq!(type_in("y\n").status.code(), Some(0));
+    assert_eq!(type_in("1\ny\n").status.code(), Some(0));
     assert!(!events(&home.config()).is_empty());
 }
 

@@ -192,11 +192,13 @@ sections! {
     }
     /// `[statusline]`
     Statusline {
+        /// How the whole of it is written; `design` where nothing is said.
+        preset: Option<statusline::Preset> = None,
         /// What stands before a part.
         glyphs: statusline::Glyphs = statusline::Glyphs::Emoji,
         /// Whether warnings have colours; `NO_COLOR` counts more.
         colour: bool = true,
-        /// The parts of each line, in order.
+        /// The parts of each line, in order; the preset's where nothing is said.
         lines: statusline::Lines = statusline::Lines::default(),
         /// Whether notices stand below.
         notices: bool = true,
@@ -270,7 +272,8 @@ impl Config {
         }
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+    /// Reads the text of a configuration; the path is for complaints.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let until = error.span().map_or(0, |span| span.start);
             let line = text.bytes().take(until).filter(|byte| *byte == b'\n').count() + 1;

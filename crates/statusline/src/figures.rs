@@ -31,6 +31,26 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// How long ago something was, in words.
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+    if now.duration_since(then).as_secs() < MINUTE {
+        return "just now".to_owned();
+    }
+    format!("{} ago", age(then, now))
+}
+
+/// Time left in its two largest units: `4d 12h`, `3h 53m`, `53m`; `None` when it is over.
+pub(crate) fn two_units(left: SignedDuration) -> Option<String> {
+    let seconds = left.as_secs();
+    match seconds {
+        ..=0 => None,
+        // The last minute counts as one: "in 0m" says nothing.
+        1..HOUR => Some(format!("{}m", (seconds / MINUTE).max(1))),
+        HOUR..DAY => Some(format!("{}h {}m", seconds / HOUR, seconds % HOUR / MINUTE)),
+        _ => Some(format!("{}d {}h", seconds / DAY, seconds % DAY / HOUR)),
+    }
+}
+
 /// Time left in hours and minutes: `3h53m`, `53m`, `<1m`; `None` when it is over.
 pub(crate) fn hours_and_minutes(left: SignedDuration) -> Option<String> {
     let seconds = left.as_secs();
@@ -70,6 +90,10 @@ mod tests {
         let left = [-1, 0, 1, 60, 3599, 3600, 13_980, 432_000].map(SignedDuration::from_secs);
         let read = left.map(|left| hours_and_minutes(left).unwrap_or_default());
         assert_eq!(read, ["", "", "<1m", "1m", "59m", "1h00m", "3h53m", "120h00m"]);
+        let read = left.map(|left| two_units(left).unwrap_or_default());
+        assert_eq!(read, ["", "", "1m", "1m", "59m", "1h 0m", "3h 53m", "5d 0h"]);
+        assert_eq!(two_units(SignedDuration::from_hours(108)).as_deref(), Some("4d 12h"));
+        assert_eq!([59, 60, 7200].map(|past| ago(at(0), at(past))), ["just now", "1m ago", "2h ago"]);
         let read = left.map(|left| hours(left).unwrap_or_default());
         assert_eq!(read, ["", "", "<1m", "1m", "59m", "1h", "3h", "120h"]);
     }

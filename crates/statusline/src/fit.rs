@@ -1,6 +1,6 @@
 //! Parts put on a line that may be too narrow for them: the least important give way first.
 
-use crate::style::Part;
+use crate::style::{Part, Preset};
 use crate::text::{Text, Tone};
 
 /// A part, ready to be shown.
@@ -54,10 +54,10 @@ enum Level {
 }
 
 /// The line of these parts within so many columns; `None` when there is nothing to show.
-pub(crate) fn line(pieces: &[Piece], width: Option<usize>) -> Option<Text> {
+pub(crate) fn line(pieces: &[Piece], preset: Preset, width: Option<usize>) -> Option<Text> {
     let width = width.unwrap_or(usize::MAX);
     let mut levels = vec![Level::Full; pieces.len()];
-    let fits = |levels: &[Level]| width_of(pieces, levels, LEAST_PROMPT) <= width;
+    let fits = |levels: &[Level]| joined(pieces, levels, preset, LEAST_PROMPT).width() <= width;
     let mut taken = Vec::new();
     for step in STEPS {
         if fits(&levels) {
@@ -84,18 +84,14 @@ pub(crate) fn line(pieces: &[Piece], width: Option<usize>) -> Option<Text> {
             levels[at] = now;
         }
     }
-    let prompt = LEAST_PROMPT.max(width.saturating_sub(width_of(pieces, &levels, 0)));
-    let mut text = joined(pieces, &levels, prompt);
+    let prompt = LEAST_PROMPT.max(width.saturating_sub(joined(pieces, &levels, preset, 0).width()));
+    let mut text = joined(pieces, &levels, preset, prompt);
     text.cut(width);
     (!text.is_empty()).then_some(text)
 }
 
-fn width_of(pieces: &[Piece], levels: &[Level], prompt: usize) -> usize {
-    joined(pieces, levels, prompt).width()
-}
-
 /// The parts beside each other, prompts cut to so many columns.
-fn joined(pieces: &[Piece], levels: &[Level], prompt: usize) -> Text {
+fn joined(pieces: &[Piece], levels: &[Level], preset: Preset, prompt: usize) -> Text {
     let mut text = Text::default();
     let mut before = None;
     for (piece, level) in pieces.iter().zip(levels) {
@@ -104,12 +100,14 @@ fn joined(pieces: &[Piece], levels: &[Level], prompt: usize) -> Text {
             (Level::Short, Some(short)) => short,
             _ => &piece.full,
         };
-        match (before, piece.part) {
-            (None, _) => {}
+        let between = match (before, piece.part, preset) {
+            (None, _, _) => "",
+            (_, _, Preset::Plain) => " | ",
             // The slot is the account that the quotas are of.
-            (Some(Part::Quota), Part::Slot) => text = text.and(Tone::Calm, "|"),
-            _ => text = text.and(Tone::Calm, " "),
-        }
+            (Some(Part::Quota), Part::Slot, Preset::Design) => "|",
+            _ => " ",
+        };
+        text = text.and(Tone::Calm, between);
         if piece.part == Part::Prompt {
             let mut shown = shown.clone();
             shown.cut(prompt);

@@ -15,7 +15,7 @@ mod text;
 
 pub use input::Input;
 pub use prepared::Prepared;
-pub use style::{Clock, Glyphs, Part, SlotForm, Style};
+pub use style::{Clock, Glyphs, Part, Preset, SlotForm, Style};
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub fn render(view: &View<'_>) -> String {
     let mut out = String::new();
     for line in &view.style.lines {
         let pieces: Vec<_> = line.iter().filter_map(|part| parts::piece(*part, view)).collect();
-        if let Some(text) = fit::line(&pieces, view.width) {
+        if let Some(text) = fit::line(&pieces, view.style.preset, view.width) {
             text.paint(view.style.colour, &mut out);
         }
     }

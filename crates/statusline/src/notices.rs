@@ -19,7 +19,7 @@ pub(crate) fn texts(view: &View<'_>) -> Vec<Text> {
         }
     };
     if let Some(slot) = &prepared.slot {
-        let (glyphs, name) = (view.style.glyphs, &slot.id);
+        let (glyphs, name) = (view.style.signs(), &slot.id);
         match slot.state {
             SlotState::Ok => {}
             SlotState::TokenExpired => {
@@ -33,10 +33,10 @@ pub(crate) fn texts(view: &View<'_>) -> Vec<Text> {
         }
     }
     for notice in &prepared.notices {
-        add(notice.kind, sign(notice.kind, view.style.glyphs), &notice.text);
+        add(notice.kind, sign(notice.kind, view.style.signs()), &notice.text);
     }
     if prepared.paused && !prepared.notices.iter().any(|notice| notice.kind == NoticeKind::Pause) {
-        let sign = sign(NoticeKind::Pause, view.style.glyphs);
+        let sign = sign(NoticeKind::Pause, view.style.signs());
         add(NoticeKind::Pause, sign, "Paused until you run rekindle unpause");
     }
     texts.truncate(MOST);
@@ -49,7 +49,7 @@ fn sign(kind: NoticeKind, glyphs: Glyphs) -> &'static str {
         NoticeKind::Slot => glyphs.pick("💡", "slot:"),
         NoticeKind::Alarm => glyphs.pick("🚨", "alarm:"),
         NoticeKind::Warning => glyphs.pick("⚠", "warning:"),
-        NoticeKind::Pause => glyphs.pick("⏸", "note:"),
+        NoticeKind::Pause => glyphs.pick("⏸", "pause:"),
         NoticeKind::Info => glyphs.pick("ℹ", "note:"),
     }
 }

@@ -1,6 +1,7 @@
 //! Each part of a line: from what is known to what is shown. A part of which nothing is known is not there.
 
 mod context;
+mod plain;
 mod quota;
 mod slot;
 
@@ -10,11 +11,22 @@ use crate::View;
 use crate::clean::clean;
 use crate::figures::{age, dollars, tokens};
 use crate::fit::Piece;
-use crate::style::{Clock, Part};
+use crate::style::{Clock, Part, Preset};
 use crate::text::{Text, Tone, cut};
+
+use self::slot::percent as percent_of_slot;
 
 /// A part as it can be shown.
 pub(crate) fn piece(part: Part, view: &View<'_>) -> Option<Piece> {
+    let (full, short) = match view.style.preset {
+        Preset::Design => design(part, view)?,
+        Preset::Plain => plain::texts(part, view)?,
+    };
+    (!full.is_empty()).then_some(Piece { part, full, short })
+}
+
+/// The full form and the short one, each with its sign.
+fn design(part: Part, view: &View<'_>) -> Option<(Text, Option<Text>)> {
     let (input, prepared) = (view.input, view.prepared);
     let (value, short) = match part {
         Part::Dir => dir(view)?,
@@ -37,7 +49,7 @@ pub(crate) fn piece(part: Part, view: &View<'_>) -> Option<Piece> {
         text.push(&value);
         text
     };
-    (!value.is_empty()).then(|| Piece { part, full: whole(value), short: short.map(whole) })
+    (!value.is_empty()).then(|| (whole(value), short.map(whole)))
 }
 
 fn calm(text: impl Into<String>) -> Text {
@@ -98,10 +110,7 @@ fn branch(view: &View<'_>) -> Option<(Text, Option<Text>)> {
     if git.detached {
         name.insert(0, '@');
     }
-    let most = share(view, 25, 12);
-    if calm(name.as_str()).width() > most {
-        cut(&mut name, most);
-    }
+    let name = share_of_branch(view, name);
     let arrows = |picture, word| view.style.glyphs.pick(picture, word);
     let counts = [
         ("+", git.added),
@@ -114,6 +123,15 @@ fn branch(view: &View<'_>) -> Option<(Text, Option<Text>)> {
     let counts = counts.iter().filter(|(_, count)| *count > 0);
     let changes: String = counts.map(|(sign, count)| format!("{sign}{count}")).collect();
     Some((calm(format!("{name}{changes}")), Some(calm(name))))
+}
+
+/// The name of a branch, cut where it would take too much of the line.
+fn share_of_branch(view: &View<'_>, mut name: String) -> String {
+    let most = share(view, 25, 12);
+    if calm(name.as_str()).width() > most {
+        cut(&mut name, most);
+    }
+    name
 }
 
 /// `Opus 4.5` as `Opus4.5`, `Sonnet 4.5 (1M context)` as `Sonnet4.5(1M)`.
@@ -139,13 +157,17 @@ const LEAST_DURATION_MS: f64 = 60_000.0;
 fn cost(view: &View<'_>) -> Option<(Text, Option<Text>)> {
     let cost = view.input.cost_usd?;
     let short = dollars(cost);
-    let per_hour =
-        view.input.duration_ms.filter(|ms| *ms >= LEAST_DURATION_MS).map(|ms| cost * 3_600_000.0 / ms);
-    let full = match per_hour {
+    let full = match per_hour(view) {
         Some(rate) => format!("{short}|{}/h", dollars(rate)),
         None => short.clone(),
     };
     Some((calm(full), Some(calm(short))))
+}
+
+/// What the session costs per hour, once that says something.
+fn per_hour(view: &View<'_>) -> Option<f64> {
+    let ms = view.input.duration_ms.filter(|ms| *ms >= LEAST_DURATION_MS)?;
+    Some(view.input.cost_usd? * 3_600_000.0 / ms)
 }
 
 fn prompt(view: &View<'_>) -> Option<String> {

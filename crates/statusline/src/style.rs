@@ -33,7 +33,17 @@ pub enum Part {
     Session,
 }
 
-/// What stands before a part.
+/// How the whole status line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Preset {
+    /// Dense: a sign or a short word before each part.
+    #[default]
+    Design,
+    /// In words that need no legend, in ASCII.
+    Plain,
+}
+
+/// What stands before a part, in the preset `design`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Glyphs {
     /// Pictures.
@@ -70,6 +80,8 @@ pub enum Clock {
 /// How a user wants the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Style {
+    /// Dense, or in words.
+    pub preset: Preset,
     /// Pictures or words.
     pub glyphs: Glyphs,
     /// Whether warnings have colours: the terminal's own sixteen, so that they suit every theme.
@@ -87,16 +99,35 @@ pub struct Style {
 impl Default for Style {
     fn default() -> Self {
         Style {
+            preset: Preset::Design,
             glyphs: Glyphs::Emoji,
             colour: true,
-            lines: vec![
-                vec![Part::Dir, Part::Branch, Part::Model, Part::Context, Part::Clock],
-                vec![Part::Quota, Part::Slot, Part::Cost, Part::Tokens],
-                vec![Part::Prompt],
-            ],
+            lines: Preset::Design.lines(),
             notices: true,
             slot: SlotForm::Short,
             clock: Clock::Hours24,
+        }
+    }
+}
+
+impl Preset {
+    /// The parts of each line, where the user has not chosen any.
+    pub fn lines(self) -> Vec<Vec<Part>> {
+        use Part::*;
+        let first = vec![Dir, Branch, Model, Context, Clock];
+        match self {
+            Preset::Design => vec![first, vec![Quota, Slot, Cost, Tokens], vec![Prompt]],
+            Preset::Plain => vec![first, vec![Quota, Slot, Cost], vec![Vault, Prompt]],
+        }
+    }
+}
+
+impl Style {
+    /// The spelling of signs: the preset `plain` has no pictures.
+    pub(crate) fn signs(&self) -> Glyphs {
+        match self.preset {
+            Preset::Design => self.glyphs,
+            Preset::Plain => Glyphs::Plain,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod forms;
 mod hostile;
 mod narrow;
+mod plain;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -7,7 +7,7 @@ use agents::claude::hook_events::{HookEvent, known_to_all};
 use agents::claude::versions::Seen;
 use semver::Version;
 
-use crate::line::{LinePlan, TmuxWish};
+use crate::line::{LinePlace, LinePlan, LineWish, TmuxWish};
 use crate::links::{self, LinkPlan};
 use crate::plan::{Change, Note, Part, PlanError, missing_folders, stand, writable};
 use crate::record::{Record, SettingsRecord, place};
@@ -34,6 +34,8 @@ pub struct Request {
     pub completions: Vec<Completion>,
     /// What tmux is told, where it is.
     pub tmux: Option<TmuxWish>,
+    /// A line of our own configuration, where the user chose something.
+    pub config: Option<LineWish>,
     /// The folder that gets links to what we remember, and whether folders in their place are moved in.
     pub links: Option<(PathBuf, Adopt)>,
 }
@@ -98,6 +100,15 @@ pub(crate) struct FilePlan {
 }
 
 impl Plan {
+    /// Whether a status line of ours comes where there was none of ours.
+    pub fn adds_status_line(&self) -> bool {
+        let mut settings = self.sites.iter().filter_map(|site| site.settings.as_ref().ok());
+        settings.any(|plan| {
+            let wired = &plan.outcome.wired;
+            wired.traces.status_line.is_some() && !wired.had_status_line
+        })
+    }
+
     /// Every change, in the order in which they are made; empty where everything is wired.
     pub fn changes(&self) -> Vec<Change> {
         let settings = self.sites.iter().filter_map(|site| site.settings.as_ref().ok());
@@ -191,7 +202,12 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     if let Some(tmux) = &request.tmux {
         let bytes = sign(&tmux.text, Comment::Hash);
         plan_file(&tmux.file, Part::Tmux, bytes, &mut plan.home, &mut plan.files, &mut plan.notes)?;
-        plan.lines.extend(LinePlan::of(&tmux.conf, &tmux.line())?);
+        let (path, line) = (tmux.conf.clone(), tmux.line());
+        let wish = LineWish { path, line, place: LinePlace::End, part: Part::Tmux };
+        plan.lines.extend(LinePlan::of(&wish)?);
+    }
+    if let Some(config) = &request.config {
+        plan.lines.extend(LinePlan::of(config)?);
     }
     if let Some((folder, adopt)) = &request.links {
         plan.links = links::plan(&request.state_dir, folder, *adopt, &mut plan.home, &mut plan.notes)?;

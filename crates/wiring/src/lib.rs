@@ -24,7 +24,7 @@ mod texts;
 pub mod uninstall;
 
 pub use apply::{ApplyError, apply};
-pub use line::TmuxWish;
+pub use line::{LinePlace, LineWish, TmuxWish};
 pub use links::LINKED;
 pub use marker::{is_tmux_wired, is_wired};
 pub use program::{BadProgram, Program};

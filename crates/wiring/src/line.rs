@@ -1,4 +1,4 @@
-//! One line of ours in a file that its user writes: put at the end, and taken out again.
+//! One line of ours in a file that its user writes: put in, and taken out again.
 
 use std::path::{Path, PathBuf};
 
@@ -29,32 +29,66 @@ impl TmuxWish {
     }
 }
 
+/// A line that shall stand in a file of the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineWish {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, without its end.
+    pub line: String,
+    /// Where in the file.
+    pub place: LinePlace,
+    /// What the file is.
+    pub part: Part,
+}
+
+/// Where a line is put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinePlace {
+    /// Before everything else.
+    Top,
+    /// After the first line that is this one, a comment behind it aside; nowhere where there is none.
+    After(String),
+    /// Behind everything else.
+    End,
+}
+
+impl LineWish {
+    /// The text with the line in it.
+    pub fn put_into(&self, text: &[u8]) -> Option<Vec<u8>> {
+        match &self.place {
+            LinePlace::Top => Some([self.line.as_bytes(), b"\n", text].concat()),
+            LinePlace::After(before) => after(text, before, &self.line),
+            LinePlace::End => Some(with(text, &self.line)),
+        }
+    }
+}
+
 /// A line that would be added.
 #[derive(Debug)]
 pub(crate) struct LinePlan {
-    pub(crate) path: PathBuf,
+    pub(crate) wish: LineWish,
     pub(crate) real: PathBuf,
-    pub(crate) line: String,
     before: Option<Vec<u8>>,
     after: Vec<u8>,
 }
 
 impl LinePlan {
-    /// The plan to add a line; nothing where it stands there.
-    pub(crate) fn of(path: &Path, line: &str) -> Result<Option<LinePlan>, PlanError> {
-        let Standing { real, bytes } = stand(path)?;
+    /// The plan to add a line; nothing where it stands there, or where its place is not.
+    pub(crate) fn of(wish: &LineWish) -> Result<Option<LinePlan>, PlanError> {
+        let Standing { real, bytes } = stand(&wish.path)?;
         let before = bytes.as_deref().unwrap_or_default();
-        if has(before, line) {
-            return Ok(None);
-        }
+        let after = match wish.put_into(before) {
+            Some(after) if !has(before, &wish.line) => after,
+            _ => return Ok(None),
+        };
         writable(&real)?;
-        let after = with(before, line);
-        Ok(Some(LinePlan { path: path.to_path_buf(), real, line: line.to_owned(), before: bytes, after }))
+        Ok(Some(LinePlan { wish: wish.clone(), real, before: bytes, after }))
     }
 
     pub(crate) fn change(&self) -> Change {
         let (before, after) = (self.before.clone(), Some(self.after.clone()));
-        Change { path: self.path.clone(), part: Part::Tmux, before, after }
+        Change { path: self.wish.path.clone(), part: self.wish.part, before, after }
     }
 
     /// Keeps copies, as they will be on record.
@@ -68,7 +102,7 @@ impl LinePlan {
         durable::replace(&after, &self.after)?;
         Ok(LineRecord {
             path: self.real.clone(),
-            line: self.line.clone(),
+            line: self.wish.line.clone(),
             made: self.before.is_none(),
             before: self.before.is_some().then_some(before),
             after: Some(after),
@@ -80,11 +114,15 @@ impl LinePlan {
         for _ in 0..5 {
             let current = stand(&self.real)?.bytes;
             let text = current.as_deref().unwrap_or_default();
-            if has(text, &self.line) || replace_if(&self.real, current.as_deref(), &with(text, &self.line))? {
+            if has(text, &self.wish.line) {
+                return Ok(());
+            }
+            let Some(with) = self.wish.put_into(text) else { break };
+            if replace_if(&self.real, current.as_deref(), &with)? {
                 return Ok(());
             }
         }
-        Err(ApplyError::Restless { path: self.path.clone() })
+        Err(ApplyError::Restless { path: self.wish.path.clone() })
     }
 }
 
@@ -114,7 +152,9 @@ impl LineUndoing {
 
     pub(crate) fn change(&self) -> Change {
         let (before, after) = (Some(self.before.clone()), self.after.clone());
-        Change { path: self.record.path.clone(), part: Part::Tmux, before, after }
+        let config = self.record.path.file_name().is_some_and(|name| name == "config.toml");
+        let part = if config { Part::Config } else { Part::Tmux };
+        Change { path: self.record.path.clone(), part, before, after }
     }
 
     pub(crate) fn undo(&self) -> Result<(), ApplyError> {
@@ -166,6 +206,27 @@ fn with(text: &[u8], line: &str) -> Vec<u8> {
     text
 }
 
+fn after(text: &[u8], before: &str, line: &str) -> Option<Vec<u8>> {
+    let is_it = |other: &[u8]| {
+        let bare = other.split(|byte| *byte == b'#').next().unwrap_or_default();
+        bare.trim_ascii() == before.as_bytes()
+    };
+    let mut out = Vec::new();
+    let mut put = false;
+    for other in lines(text) {
+        out.extend_from_slice(other);
+        if !put && is_it(other) {
+            put = true;
+            if !other.ends_with(b"\n") {
+                out.push(b'\n');
+            }
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
+    }
+    put.then_some(out)
+}
+
 fn without(text: &[u8], line: &str) -> Vec<u8> {
     lines(text).filter(|other| other.trim_ascii() != line.as_bytes()).flatten().copied().collect()
 }
@@ -194,6 +255,19 @@ mod tests {
         check("set -g a \\\n", "set -g a \\\n\nours\n");
         let edited = without(b"a\n  ours\nb \xff\nours", "ours");
         assert_eq!(edited, b"a\nb \xff\n");
+    }
+
+    #[test]
+    fn a_line_goes_to_the_top_or_after_another() {
+        let put = |place, text: &str| {
+            let wish = LineWish { path: PathBuf::new(), line: "ours".into(), place, part: Part::Config };
+            wish.put_into(text.as_bytes()).map(|text| String::from_utf8(text).unwrap())
+        };
+        assert_eq!(put(LinePlace::Top, "[a]\n").as_deref(), Some("ours\n[a]\n"));
+        let after = |text| put(LinePlace::After("[a]".into()), text);
+        assert_eq!(after("[b]\n [a] # mine\nx = 1\n").as_deref(), Some("[b]\n [a] # mine\nours\nx = 1\n"));
+        assert_eq!(after("[a]").as_deref(), Some("[a]\nours\n"));
+        assert_eq!(after("# [a]\n[ab]\n"), None);
     }
 
     #[test]

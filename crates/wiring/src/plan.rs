@@ -22,6 +22,8 @@ pub enum Part {
     Completion,
     /// The configuration of tmux, and the file of ours that it reads.
     Tmux,
+    /// The configuration of rekindle.
+    Config,
     /// A unit or an agent of the machine's service manager.
     Service,
     /// A link to a folder of the state directory.
@@ -39,6 +41,7 @@ impl Part {
             Part::Skill => "skill",
             Part::Completion => "completion",
             Part::Tmux => "tmux",
+            Part::Config => "configuration",
             Part::Service => "service",
             Part::Link => "link",
             Part::Folder => "folder",

@@ -54,6 +54,7 @@ impl World {
             texts: true,
             completions: Vec::new(),
             tmux: None,
+            config: None,
             links: Some((self.config(), Adopt::No)),
         }
     }

@@ -191,6 +191,7 @@ fn rewiring(places: &Places, remedy: &Remedy) -> Result<Plan, Failure> {
         texts: false,
         completions: Vec::new(),
         tmux: None,
+        config: None,
         links: main.filter(|_| remedy.links).map(|main| (main, Adopt::No)),
     };
     wiring::init::plan(&request).map_err(|error| super::init::refuse(&error))

@@ -9,7 +9,7 @@ pub(crate) mod hook;
 mod keep;
 pub(crate) mod soon;
 pub(crate) mod statusline;
-mod style;
+pub(crate) mod style;
 pub(crate) mod tmux_status;
 
 use std::collections::BTreeSet;

@@ -104,7 +104,7 @@ fn lines(
     (render(&view), unused)
 }
 
-fn prepared(state: &StateDir, session: &SessionId) -> Prepared {
+pub(crate) fn prepared(state: &StateDir, session: &SessionId) -> Prepared {
     let bytes = super::read_small(&state.status_cache(session), LARGEST_PREPARED);
     // Whatever is wrong with it, settle makes it anew.
     bytes.map(|bytes| Prepared::parse(&bytes)).unwrap_or_default()

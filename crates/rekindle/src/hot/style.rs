@@ -1,17 +1,22 @@
 //! What the configuration says of the status line, in the status line's own words.
 
 use state::config::{Statusline, statusline as config};
-use statusline::{Clock, Glyphs, Part, SlotForm, Style};
+use statusline::{Clock, Glyphs, Part, Preset, SlotForm, Style};
 
 /// The style that is configured; `colour` is whether the environment lets there be any.
-pub(super) fn style(said: &Statusline, colour: bool) -> Style {
+pub(crate) fn style(said: &Statusline, colour: bool) -> Style {
+    let preset = preset(said.preset.unwrap_or(config::Preset::Design));
+    let chosen = |lines: &Vec<Vec<config::Part>>| {
+        lines.iter().map(|line| line.iter().copied().map(part).collect()).collect()
+    };
     Style {
+        preset,
         glyphs: match said.glyphs {
             config::Glyphs::Emoji => Glyphs::Emoji,
             config::Glyphs::Plain => Glyphs::Plain,
         },
         colour: said.colour && colour,
-        lines: said.lines.0.iter().map(|line| line.iter().copied().map(part).collect()).collect(),
+        lines: said.lines.0.as_ref().map_or_else(|| preset.lines(), chosen),
         notices: said.notices,
         slot: match said.slot {
             config::SlotForm::Short => SlotForm::Short,
@@ -23,6 +28,13 @@ pub(super) fn style(said: &Statusline, colour: bool) -> Style {
             config::Clock::Hours24 => Clock::Hours24,
             config::Clock::Hours12 => Clock::Hours12,
         },
+    }
+}
+
+fn preset(said: config::Preset) -> Preset {
+    match said {
+        config::Preset::Design => Preset::Design,
+        config::Preset::Plain => Preset::Plain,
     }
 }
 

@@ -43,6 +43,35 @@ pub(crate) fn agree(shown: &mut Out, consent: Consent, question: &str) -> Result
         Consent::Ask if can_ask() => ask(question),
         Consent::Ask | Consent::NotShown => Answer::Nobody,
     };
+    agreed(answer, consent)
+}
+
+/// The same for what was shown in short: the answer `d` shows the details, and the question is asked again.
+pub(crate) fn agree_or_show(
+    shown: &mut Out,
+    consent: Consent,
+    question: &str,
+    details: impl Fn(&mut Out),
+) -> Result<(), Failure> {
+    shown.flush();
+    let answer = match consent {
+        Consent::Given => Answer::Yes,
+        Consent::Ask if can_ask() => loop {
+            match reply(&format!("{question} [y/N, d shows every line] ")).as_deref() {
+                Some("y" | "yes") => break Answer::Yes,
+                Some("d" | "diff") => {
+                    details(shown);
+                    shown.flush();
+                }
+                _ => break Answer::No,
+            }
+        },
+        Consent::Ask | Consent::NotShown => Answer::Nobody,
+    };
+    agreed(answer, consent)
+}
+
+fn agreed(answer: Answer, consent: Consent) -> Result<(), Failure> {
     match answer {
         Answer::Yes => Ok(()),
         Answer::No => Err(Failure::new(Exit::Refused, "nothing was changed")),
@@ -68,12 +97,18 @@ pub(crate) fn ask(question: &str) -> Answer {
     if !std::io::stdin().is_terminal() {
         return Answer::Nobody;
     }
-    let mut err = std::io::stderr().lock();
-    // A question that cannot be shown gets no answer.
-    let _ = write!(err, "{question} [y/N] ").and_then(|()| err.flush());
-    let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
-        Ok(_) if matches!(line.trim().to_lowercase().as_str(), "y" | "yes") => Answer::Yes,
+    match reply(&format!("{question} [y/N] ")).as_deref() {
+        Some("y" | "yes") => Answer::Yes,
         _ => Answer::No,
     }
+}
+
+/// What is typed after a question, in lower case; `None` at the end of the input.
+pub(crate) fn reply(question: &str) -> Option<String> {
+    let mut err = std::io::stderr().lock();
+    // A question that cannot be shown gets no answer.
+    let _ = write!(err, "{question}").and_then(|()| err.flush());
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line).ok()?;
+    (read > 0).then(|| line.trim().to_lowercase())
 }

@@ -7,7 +7,7 @@ mod table;
 mod words;
 mod wrap;
 
-pub(crate) use ask::{Answer, Consent, agree, ask, can_ask};
+pub(crate) use ask::{Answer, Consent, agree, agree_or_show, ask, can_ask, reply};
 pub(crate) use bar::Bar;
 pub(crate) use choose::choose;
 pub(crate) use table::{Cell, Colour, Column, Fit, Table};

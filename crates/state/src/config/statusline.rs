@@ -22,6 +22,13 @@ macro_rules! words {
 }
 
 words! {
+    /// `statusline.preset`: how the whole status line is written.
+    Preset {
+        /// Dense: a sign before each part.
+        Design = "design",
+        /// In words that need no legend.
+        Plain = "plain",
+    }
     /// `statusline.glyphs`: what stands before a part.
     Glyphs {
         /// Pictures.
@@ -80,14 +87,24 @@ words! {
     }
 }
 
-/// `statusline.lines`: the parts of each line, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines(pub Vec<Vec<Part>>);
+/// `statusline.lines`: the parts of each line, in order; the preset's own where nothing is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines(pub Option<Vec<Vec<Part>>>);
 
-impl Default for Lines {
-    fn default() -> Self {
-        use Part::*;
-        Lines(vec![vec![Dir, Branch, Model, Context, Clock], vec![Quota, Slot, Cost, Tokens], vec![Prompt]])
+impl Preset {
+    /// The word for it in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Preset::Design => "design",
+            Preset::Plain => "plain",
+        }
+    }
+}
+
+impl Setting for Option<Preset> {
+    const ALLOWED: &'static str = "\"design\" or \"plain\"";
+    fn from_toml(value: &Value) -> Option<Self> {
+        Preset::from_word(value.as_str()?).map(Some)
     }
 }
 
@@ -119,6 +136,6 @@ impl Setting for Lines {
     fn from_toml(value: &Value) -> Option<Self> {
         let part = |word: &Value| Part::from_word(word.as_str()?);
         let line = |line: &Value| line.as_array()?.iter().map(part).collect();
-        value.as_array()?.iter().map(line).collect::<Option<_>>().map(Lines)
+        value.as_array()?.iter().map(line).collect::<Option<_>>().map(|lines| Lines(Some(lines)))
     }
 }

@@ -32,6 +32,7 @@ fn every_documented_line_is_understood() {
         auto_resume_on_restore = true
         resume_fallback = "fresh_claude"
         [statusline]
+        preset = "plain"
         glyphs = "plain"
         colour = false
         lines = [["clock", "dir"], [], ["prompt", "vault"]]
@@ -51,13 +52,14 @@ fn every_documented_line_is_understood() {
     assert_eq!(config.prompts.template, "{{name}}");
     assert_eq!(config.claude.auto_resume_on_restore, AutoResume::Always);
     assert_eq!(config.claude.resume_fallback, ResumeFallback::Fresh);
-    use statusline::{Clock, Glyphs, Lines, Part, SlotForm};
+    use statusline::{Clock, Glyphs, Lines, Part, Preset, SlotForm};
     assert_eq!(
         config.statusline,
         Statusline {
+            preset: Some(Preset::Plain),
             glyphs: Glyphs::Plain,
             colour: false,
-            lines: Lines(vec![vec![Part::Clock, Part::Dir], vec![], vec![Part::Prompt, Part::Vault]]),
+            lines: Lines(Some(vec![vec![Part::Clock, Part::Dir], vec![], vec![Part::Prompt, Part::Vault]])),
             notices: false,
             slot: SlotForm::Percent,
             clock: Clock::Hours12,

@@ -34,7 +34,7 @@ pub(super) fn texts(view: &View<'_>) -> Option<(Text, Option<Text>)> {
 }
 
 /// What settle says of the slot, else what the agent says of its own quotas.
-fn percent(view: &View<'_>, slot: &Slot) -> Option<f64> {
+pub(super) fn percent(view: &View<'_>, slot: &Slot) -> Option<f64> {
     let quotas = [view.input.five_hour.percent, view.input.seven_day.percent];
     let own = || quotas.into_iter().flatten().max_by(f64::total_cmp);
     slot.percent.map(f64::from).or_else(own)

@@ -22,7 +22,7 @@ fn words_instead_of_pictures() {
     slot: something
     alarm: something
     note: something
-    note: Paused until you run rekindle unpause
+    pause: Paused until you run rekindle unpause
     ");
 }
 

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::*;
 use crate::prepared::NoticeKind;
-use crate::{Clock, Glyphs, Part, SlotForm};
+use crate::{Clock, Glyphs, Part, Preset, SlotForm};
 
 const PARTS: [Part; 14] = [
     Part::Dir,
@@ -143,11 +143,12 @@ prop_compose! {
 
 prop_compose! {
     fn any_style()(
-        plain in any::<bool>(), colour in any::<bool>(), notices in any::<bool>(), twelve in any::<bool>(),
+        words in any::<bool>(), plain in any::<bool>(), colour in any::<bool>(), notices in any::<bool>(), twelve in any::<bool>(),
         form in 0_usize..4,
         lines in prop::collection::vec(prop::collection::vec(0..PARTS.len(), 0..8), 0..4),
     ) -> Style {
         Style {
+            preset: if words { Preset::Plain } else { Preset::Design },
             glyphs: if plain { Glyphs::Plain } else { Glyphs::Emoji },
             clock: if twelve { Clock::Hours12 } else { Clock::Hours24 },
             slot: [SlotForm::Short, SlotForm::All, SlotForm::Percent, SlotForm::Minimal][form],

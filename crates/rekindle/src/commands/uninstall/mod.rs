@@ -10,12 +10,12 @@ use state::StateDir;
 use wiring::uninstall::Shapes;
 
 use self::held::{Alone, Held, may_go};
-use crate::commands::init::{changes_json, fail, notes_json, program, refuse, show};
+use crate::commands::init::{Shown, changes_json, fail, notes_json, program, refuse};
 use crate::commands::service;
 use crate::commands::tmux_wish;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
-use crate::output::{Consent, Out, agree, count, say};
+use crate::output::{Consent, Out, agree_or_show, count, say};
 
 /// Take out what `init` wired, and remove what rekindle remembers
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Remove the vault also where it holds what exists nowhere else
     #[arg(long, conflicts_with = "keep_data")]
     forget_vault: bool,
+    /// Show every change line by line
+    #[arg(long)]
+    diff: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -54,9 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let held = if args.keep_data { None } else { Some(Held::look(state.as_ref())?) };
     let key = key::of(&around).filter(|_| held.is_some());
     let (changes, notes) = (undoing.changes(), undoing.notes.clone());
+    let shown = Shown { home: home.as_deref(), program: &program, changes: &changes, notes: &notes };
     let mut out = Out::new();
     if !args.json {
-        show(home.as_deref(), &changes, &notes, &mut out);
+        shown.show(args.diff, &mut out);
         if let Some(held) = &held {
             say(&format!("rekindle: {}: {}", short(&around.state), held.words(args.dry_run)));
         }
@@ -86,7 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if act && !(undoing.is_empty() && held.is_none()) {
         let question =
             if held.is_some() { "Undo this, and remove the state directory for good?" } else { "Undo this?" };
-        agree(&mut out, Consent::of(args.yes, args.json), question)?;
+        let consent = Consent::of(args.yes, args.json);
+        agree_or_show(&mut out, consent, question, |out| shown.diff(out))?;
     }
     let mut only_here = held.as_ref().map(|held| held.only_here.conversations.len());
     let (mut left, mut untagged) = (Vec::new(), 0);

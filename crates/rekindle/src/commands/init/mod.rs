@@ -1,3 +1,8 @@
+//! `rekindle init`: a summary of what will be written where, the status line's look, a question, and the wiring.
+
+mod preset;
+mod summary;
+
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -6,6 +11,7 @@ use clap::{CommandFactory, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::StateDir;
+use state::config::statusline::Preset;
 use state::machine_key::MachineKey;
 use wiring::completions::{Completion, Shell, ShellPlaces};
 use wiring::init::{Adopt, Request, Site};
@@ -13,27 +19,34 @@ use wiring::plan::{Change, Note, Part, PlanError};
 use wiring::settings::StatusLineChoice;
 use wiring::{ApplyError, Program, in_use};
 
+pub(crate) use self::summary::lines as summary;
 use super::tmux_wish;
 use crate::cli::Cli;
 use crate::context::{Context, short_path};
 use crate::exit::{Exit, Failure};
-use crate::output::{Consent, Out, agree, colour, count, paint, say};
+use crate::output::{Consent, Out, agree_or_show, can_ask, colour, count, paint, say};
 
-/// Wire rekindle into your agents and shells, after showing every change
+/// Wire rekindle into your agents and shells, after showing what will change
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init --tmux\n\nTaken back by `rekindle uninstall`."
+    after_help = "Examples:\n  rekindle init --dry-run\n  rekindle init --tmux\n  rekindle init --preset plain\n\nTaken back by `rekindle uninstall`."
 )]
 pub(crate) struct Args {
     /// A status line that is there already: keep it beside ours, replace it, or skip ours
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     statusline: StatusLine,
+    /// How the status line is written: `design` is dense, `plain` is in words
+    #[arg(long, value_name = "LOOK")]
+    preset: Option<preset::Look>,
     /// Make tmux save and restore by itself: one line in its configuration, and a file it reads
     #[arg(long)]
     tmux: bool,
     /// Move folders that stand in the way of our links into the state directory
     #[arg(long)]
     adopt: bool,
+    /// Show every change line by line
+    #[arg(long)]
+    diff: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -54,21 +67,36 @@ enum StatusLine {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (around, home) = Context::surroundings()?;
-    let named = around.configs(&Context::configuration(&around)?);
+    let config = Context::configuration(&around)?;
+    let named = around.configs(&config);
     // One of somebody else's is refused before anything is asked; none is made before a yes.
-    StateDir::existing(&around.state)?;
+    let known = StateDir::existing(&around.state)?;
     let mut notes = Vec::new();
-    let request = request(&around.state, home.as_deref(), &named, args, &mut notes)?;
+    let mut request = request(&around.state, home.as_deref(), &named, args, &mut notes)?;
     let mut plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
+    let mut out = Out::new();
+    let act = !args.dry_run;
+    // Who has a status line of ours has chosen once, and `config.toml` is where to choose again.
+    let open = config.statusline.preset.is_none() && plan.adds_status_line();
+    let asks = open && act && !args.yes && !args.json && can_ask();
+    let look = match args.preset {
+        Some(look) => Some(look.into()),
+        None if asks => Some(preset::ask(known.as_ref(), home.as_deref(), &config, &mut out)),
+        None => None,
+    };
+    if let Some(look) = look {
+        request.config = preset::line(&around, home.as_deref(), &config, look)?;
+        plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
+    }
     notes.extend(plan.notes.iter().cloned());
     let changes = plan.changes();
-    let mut out = Out::new();
+    let shown = Shown { home: home.as_deref(), program: &request.program, changes: &changes, notes: &notes };
     if !args.json {
-        show(home.as_deref(), &changes, &notes, &mut out);
+        shown.show(args.diff, &mut out);
     }
-    let act = !args.dry_run;
     if act && !changes.is_empty() {
-        agree(&mut out, Consent::of(args.yes, args.json), "Make these changes?")?;
+        let consent = Consent::of(args.yes, args.json);
+        agree_or_show(&mut out, consent, "Make these changes?", |out| shown.diff(out))?;
     }
     if act {
         let state = StateDir::open(&around.state)?;
@@ -83,6 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out.json(json!({
             "dryRun": args.dry_run, "wired": act || changes.is_empty(),
             "changes": changes_json(&changes), "notes": notes_json(&notes),
+            "preset": look.or(config.statusline.preset).unwrap_or(Preset::Design).word(),
         }));
     } else if changes.is_empty() {
         out.line("everything is wired");
@@ -137,7 +166,17 @@ fn request(
     // One that was wired before is kept up to date: the program may have moved.
     let tmux =
         at_home.then(|| tmux_wish::wish(&home, &program)).filter(|wish| args.tmux || wish.file.exists());
-    Ok(Request { state_dir, program, sites, status_line, texts: true, completions, tmux, links })
+    Ok(Request {
+        state_dir,
+        program,
+        sites,
+        status_line,
+        texts: true,
+        completions,
+        tmux,
+        config: None,
+        links,
+    })
 }
 
 /// Every configuration directory, with the agents that use it.
@@ -193,8 +232,47 @@ fn completion(shell: Shell) -> Vec<u8> {
     bytes
 }
 
-/// Shows the changes as one diff, the settings last, and what should be known about them.
+/// Changes as a user sees them.
+pub(crate) struct Shown<'a> {
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) program: &'a Program,
+    pub(crate) changes: &'a [Change],
+    pub(crate) notes: &'a [Note],
+}
+
+impl Shown<'_> {
+    /// A line per place, or the diff where it is asked for; then what should be known about them.
+    pub(crate) fn show(&self, diff: bool, out: &mut Out) {
+        if diff {
+            self.diff(out);
+        } else {
+            for line in summary(self.home, self.program, self.changes) {
+                out.line(&line);
+            }
+        }
+        say_notes(self.notes, out);
+    }
+
+    pub(crate) fn diff(&self, out: &mut Out) {
+        show_diff(self.home, self.changes, out);
+    }
+}
+
+/// Shows the changes as one diff, and what should be known about them.
 pub(crate) fn show(home: Option<&Path>, changes: &[Change], notes: &[Note], out: &mut Out) {
+    show_diff(home, changes, out);
+    say_notes(notes, out);
+}
+
+fn say_notes(notes: &[Note], out: &mut Out) {
+    out.flush();
+    for note in notes {
+        say(&format!("rekindle: {note}"));
+    }
+}
+
+/// Shows the changes as one diff, the settings last.
+fn show_diff(home: Option<&Path>, changes: &[Change], out: &mut Out) {
     let colours = colour();
     let mut ordered: Vec<&Change> = changes.iter().collect();
     // What stands right above the question is what matters most.
@@ -221,9 +299,6 @@ pub(crate) fn show(home: Option<&Path>, changes: &[Change], notes: &[Note], out:
         }
     }
     out.flush();
-    for note in notes {
-        say(&format!("rekindle: {note}"));
-    }
 }
 
 pub(crate) fn changes_json(changes: &[Change]) -> Value {
