@@ -42,6 +42,6 @@ pub use sockets::{default_socket, sockets};
 pub use start::{
     Birth, Habits, RESTORED, Respawn, StartError, Title, entitle, habits, marked, respawn, source,
 };
-pub use tag::{TAG, TagError, tag, untag};
+pub use tag::{TAG, TagError, strip, tag};
 pub use variables::has_variable;
 pub use version::{Installed, installed, numbers};

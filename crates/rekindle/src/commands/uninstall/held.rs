@@ -38,11 +38,11 @@ impl Held {
         let would = if dry_run { "would be" } else { "will be" };
         let history = if self.history { " and its git history" } else { "" };
         let lost = if self.only_here.is_empty() {
-            "all of it is outside of it too".to_owned()
+            "Every conversation in it also exists outside of it.".to_owned()
         } else {
-            format!("nowhere else: {}", lost(&self.only_here))
+            format!("What exists nowhere else: {}.", lost(&self.only_here))
         };
-        format!("{would} removed, with {what} in the vault ({}){history}; {lost}", bytes(self.stored))
+        format!("{would} removed, with the vault ({what}, {}){history}. {lost}", bytes(self.stored))
     }
 }
 

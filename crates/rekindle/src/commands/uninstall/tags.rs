@@ -1,26 +1,39 @@
-//! What live servers have of ours: `@rekindle_id` is taken off every pane of every server that is known, and hooks that call
-//! us are taken off the servers.
+//! What live servers have of ours: every option of ours is taken off every pane of every server that is known, and hooks that
+//! call us are taken off the servers.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use mux::Listing;
-use state::{StateDir, record};
+use serde_json::Value;
+use state::{StateDir, record, saves};
 
 use crate::context::{Context, TMUX_DEADLINE};
 
-/// Takes the tags off; how many panes had one. A server or a pane that is gone has none.
+/// Takes the options off; how many panes had one. A server or a pane that is gone has none.
 pub(super) fn take_off(state: Option<&StateDir>) -> usize {
     let mut sockets = Context::sockets();
     if let Some(state) = state {
         let ids = record::ids(state).unwrap_or_default();
         let held = ids.iter().filter_map(|id| record::load(state, None, id).ok().flatten());
         sockets.extend(held.filter_map(|held| Some(held.record.place?.socket)));
+        sockets.extend(saved(state));
     }
     let mut taken = 0;
     for socket in sockets {
         let Listing::Alive(server) = mux::list(&socket, TMUX_DEADLINE) else { continue };
         mux::unhook(&socket, TMUX_DEADLINE);
-        let tagged = server.panes.iter().filter(|pane| pane.tag.is_some());
         // One by one: a pane that closes meanwhile keeps none of the others from losing theirs.
-        taken += tagged.filter(|pane| mux::untag(&socket, &[&pane.id], TMUX_DEADLINE).is_ok()).count();
+        let had = |pane: &&mux::Pane| mux::strip(&socket, &pane.id, TMUX_DEADLINE).unwrap_or_default();
+        taken += server.panes.iter().filter(had).count();
     }
     taken
+}
+
+/// The servers that saves were made of, or restored into.
+fn saved(state: &StateDir) -> BTreeSet<PathBuf> {
+    let loaded = saves::ids(state).into_iter().filter_map(|id| saves::load(state, None, &id).ok());
+    let servers = loaded.flat_map(|save| save.whole.get("servers").and_then(Value::as_array).cloned());
+    let socket = |server: Value| server["tmux"]["socket"].as_str().map(PathBuf::from);
+    servers.flatten().filter_map(socket).filter(|path| path.is_absolute()).collect()
 }
