@@ -21,6 +21,7 @@ pub mod help;
 pub mod home;
 pub mod old_state;
 pub mod process;
+pub mod readme;
 pub mod recall;
 pub mod rekindle;
 pub mod spoken;
@@ -28,6 +29,7 @@ pub mod spoken;
 pub mod sweep;
 pub mod talk;
 pub mod terminal;
+pub mod texts;
 pub mod tmux;
 #[cfg(target_os = "linux")] // ptrace
 pub mod trace;

@@ -140,6 +140,13 @@ fn slash_commands(version: &str) {
         claude(&lab, &["-p", &format!("/rekindle:{command}")]);
         assert!(!lab.api.requests_with(&said).is_empty(), "/rekindle:{command} on {version}");
     }
+    // What was typed behind a command is told to the model, which plans and asks with it.
+    if version == VERSIONS[2] {
+        claude(&lab, &["-p", "/rekindle:restore till:7.3"]);
+        let told = lab.api.requests_with("The user's argument is: ");
+        let argued = told.iter().any(|request| request.messages.contains("till:7.3"));
+        assert!(argued, "the argument of /rekindle:restore on {version}");
+    }
     claude(&lab, &["-p", "ask-00 please"]);
     let listed = lab.api.requests_with("Find and bring back conversations with rekindle");
     assert!(!listed.is_empty(), "the skill is not offered on {version}");
@@ -184,15 +191,9 @@ fn the_plugin_is_valid() {
 fn plugin_and_init_say_the_same() {
     let (lab, _settle) = lab(VERSIONS[2]);
     rekindle(&lab, &["init", "--yes"]);
-    for (ours, theirs) in [
-        ("commands/status.md", "commands/rekindle/status.md"),
-        ("commands/map.md", "commands/rekindle/map.md"),
-        ("commands/restore.md", "commands/rekindle/restore.md"),
-        ("commands/inject.md", "commands/rekindle/inject.md"),
-        ("skills/rekindle-save/SKILL.md", "skills/rekindle-save/SKILL.md"),
-        ("skills/rekindle-restore/SKILL.md", "skills/rekindle-restore/SKILL.md"),
-    ] {
-        let text = fs::read_to_string(workspace().join(ours)).unwrap();
+    for ours in lab::texts::all().unwrap() {
+        let theirs = ours.replace("commands/", "commands/rekindle/");
+        let text = fs::read_to_string(workspace().join(&ours)).unwrap();
         let written = fs::read_to_string(lab.home.config().join(theirs)).unwrap();
         assert!(written.starts_with(&text), "{ours}");
     }

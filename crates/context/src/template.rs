@@ -133,6 +133,9 @@ enum Part {
 /// What is told where the user wants nothing else.
 const BUILT_IN: &str = include_str!("built_in.md");
 
+/// What an agent is told about its own conversation while it is running.
+const LIVING: &str = include_str!("living.md");
+
 impl Default for Template {
     fn default() -> Template {
         // The built-in one is checked by a test.
@@ -141,6 +144,12 @@ impl Default for Template {
 }
 
 impl Template {
+    /// The template for a conversation that is running: nothing in it speaks of a crash.
+    pub fn living() -> Template {
+        // Checked by a test, as the built-in one.
+        Template::parse(LIVING).unwrap_or(Template { lines: Vec::new() })
+    }
+
     /// Reads a template.
     ///
     /// # Errors
@@ -256,6 +265,15 @@ mod tests {
         assert_eq!(template, Template::default());
         let used: Vec<Variable> = template.lines.iter().flat_map(Line::variables).collect();
         assert!(Variable::ALL.iter().all(|variable| used.contains(variable)), "{used:?}");
+    }
+
+    /// Told to an agent that lives, it must be true of one.
+    #[test]
+    fn the_one_for_the_living_speaks_of_no_crash() {
+        let template = Template::parse(LIVING).unwrap();
+        assert_eq!(template, Template::living());
+        assert!(LIVING.contains("It is running: nothing broke off"));
+        assert!(!LIVING.contains("take over") && !LIVING.contains("cannot be resumed"));
     }
 
     #[test]

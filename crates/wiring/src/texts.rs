@@ -11,7 +11,7 @@ pub(crate) struct Text {
 }
 
 /// All of them.
-pub(crate) const TEXTS: [Text; 6] = [
+pub(crate) const TEXTS: [Text; 7] = [
     Text {
         place: "commands/rekindle/status.md",
         part: Part::SlashCommand,
@@ -41,5 +41,10 @@ pub(crate) const TEXTS: [Text; 6] = [
         place: "skills/rekindle-restore/SKILL.md",
         part: Part::Skill,
         text: include_str!("../../../skills/rekindle-restore/SKILL.md"),
+    },
+    Text {
+        place: "skills/rekindle-and-tmux-resurrect/SKILL.md",
+        part: Part::Skill,
+        text: include_str!("../../../skills/rekindle-and-tmux-resurrect/SKILL.md"),
     },
 ];

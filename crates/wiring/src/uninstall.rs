@@ -187,8 +187,8 @@ fn plan_records(
         undoing.folders.extend(record.folders.iter().cloned());
         if let Some(config) = &record.config_dir {
             // Folders that can only be ours, also where no record says so.
-            let own = ["commands/rekindle", "skills/rekindle-save", "skills/rekindle-restore"];
-            undoing.folders.extend(own.iter().map(|name| config.join(name)));
+            let own = TEXTS.iter().filter_map(|text| Path::new(text.place).parent());
+            undoing.folders.extend(own.map(|name| config.join(name)));
         }
         if !path.as_os_str().is_empty() {
             undoing.records.push(path);

@@ -12,6 +12,7 @@ use std::io::IsTerminal;
 
 use agents::SessionId;
 use clap::ValueEnum;
+use context::Template;
 use jiff::{SignedDuration, Timestamp};
 use recovery::crashed;
 use serde_json::json;
@@ -128,7 +129,7 @@ fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
     crashed(settled.records.values(), since).into_iter().map(|record| record.session_id.clone()).collect()
 }
 
-/// What a fresh agent would be told, and nothing else on standard output.
+/// What a fresh agent would be told, or what a living one may know of itself, and nothing else on standard output.
 fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit, Failure> {
     let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
@@ -145,7 +146,13 @@ fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit
         }
         _ => return Err(Failure::new(Exit::Usage, "only one brief can be shown at a time")),
     };
-    let briefing = briefing(context, &survey.settled.records, Ask::Tracker)?;
+    let mut briefing = briefing(context, &survey.settled.records, Ask::Tracker)?;
+    // Whoever asks about its own conversation is alive, whatever the record says.
+    let running = survey.view.agents.iter().any(|agent| agent.is(session) && agent.is_live());
+    let alive = !own.is_empty() || running;
+    if alive {
+        briefing.template = Template::living();
+    }
     let brief = briefing.brief(session);
     let mut out = Out::new();
     if as_json {
@@ -153,6 +160,7 @@ fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit
         value["sessionId"] = json!(session);
         value["text"] = json!(brief.text);
         value["firstPrompt"] = json!(brief.first_prompt());
+        value["alive"] = json!(alive);
         out.json(value);
     } else {
         out.line(&brief.text);
