@@ -162,7 +162,7 @@ impl Facts {
             b"sessionId" => self.session = text(cursor)?,
             b"timestamp" => {
                 self.time = match text(cursor)? {
-                    Some(at) => time::parse(at.raw(bytes)).map_or(Time::Bad, Time::At),
+                    Some(at) => time::read(at.raw(bytes)),
                     None => Time::Bad,
                 }
             }

@@ -18,6 +18,8 @@ impl Mark {
     pub(crate) const TURN: Mark = Mark(1);
     /// A row of the main conversation.
     pub(crate) const MAIN: Mark = Mark(2);
+    /// A row whose link leads to a later row of the file that is not older.
+    pub(crate) const LEADS_ON: Mark = Mark(4);
     /// Marks of all rows below in the balanced tree stand this far to the left.
     const BELOW: u8 = 4;
 
@@ -108,6 +110,13 @@ impl Forest {
         } else {
             self.hang(no, parent);
         }
+    }
+
+    /// Gives a row a mark.
+    pub(crate) fn mark(&mut self, no: RowNo, mark: Mark) {
+        self.expose(no);
+        self.marks[no as usize] |= mark.0;
+        self.gather(no);
     }
 
     /// Takes a mark from a row.
@@ -266,7 +275,7 @@ mod tests {
         #[test]
         fn says_what_a_walk_says_while_links_change(
             first in prop::collection::vec(prop::option::of(0..ROWS), ROWS as usize),
-            marks in prop::collection::vec(0u8..4, ROWS as usize),
+            marks in prop::collection::vec(0u8..8, ROWS as usize),
             changes in prop::collection::vec((0..ROWS, prop::option::of(0..ROWS), 0..ROWS), 0..60),
         ) {
             let mut parents: Vec<RowNo> = first.into_iter().map(|parent| parent.unwrap_or(NONE)).collect();
@@ -277,12 +286,16 @@ mod tests {
                     forest.unmark(other, Mark::MAIN);
                     marks[other as usize] &= !Mark::MAIN.0;
                 }
+                if other % 5 == 1 {
+                    forest.mark(other, Mark::LEADS_ON);
+                    marks[other as usize] |= Mark::LEADS_ON.0;
+                }
                 parents[no as usize] = parent.unwrap_or(NONE);
                 forest.set_parent(no, parents[no as usize]);
                 for from in 0..ROWS {
                     let way = way(&parents, from);
                     prop_assert_eq!(forest.descends(from, other), way.contains(&other));
-                    for mark in [Mark::TURN, Mark::MAIN] {
+                    for mark in [Mark::TURN, Mark::MAIN, Mark::LEADS_ON] {
                         let near = way.iter().copied().find(|no| marks[*no as usize] & mark.0 != 0);
                         prop_assert_eq!(forest.nearest(from, mark), near);
                     }

@@ -130,7 +130,7 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
         let opens = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
         let compaction = numbers()
             .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
-            .map(place)
+            .map(|no| place(copies.get(&no).copied().unwrap_or(no)))
             .max();
         for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
             let mut said = Vec::new();

@@ -136,6 +136,8 @@ pub(crate) struct Index {
     pub(crate) dangling: Vec<(RowNo, u128)>,
     /// The newest `last-prompt` row since the last compaction (a boundary forgets it, measured on 2.1.325).
     pub(crate) checkpoint: Option<Checkpoint>,
+    /// Rows whose time has no zone.
+    pub(crate) local_times: Vec<RowNo>,
     /// Whether there is a compaction's summary.
     summaries: bool,
     /// Where the user went back to before the first prompt: the next root is no damage.
@@ -297,6 +299,10 @@ impl Index {
         }
         let time = match facts.time {
             Time::At(millis) => millis,
+            Time::Local(millis) => {
+                self.local_times.push(no);
+                millis
+            }
             Time::Missing | Time::Bad => {
                 flags.insert(Flags::BAD_TIME);
                 i64::MIN

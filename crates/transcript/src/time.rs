@@ -9,11 +9,25 @@ pub(crate) enum Time {
     Bad,
     /// Milliseconds since 1970.
     At(i64),
+    /// The same, of a time without a zone, read as UTC.
+    Local(i64),
+}
+
+/// The time that a row names.
+pub(crate) fn read(raw: &[u8]) -> Time {
+    // A time with a zone ends in a letter, or in a sign and digits behind the time of day.
+    let has_zone = raw.last().is_some_and(u8::is_ascii_alphabetic)
+        || raw.get(16..).is_some_and(|rest| rest.iter().any(|byte| matches!(byte, b'+' | b'-')));
+    match parse(raw) {
+        Some(millis) if has_zone => Time::At(millis),
+        Some(millis) => Time::Local(millis),
+        None => Time::Bad,
+    }
 }
 
 /// Reads `2026-11-15T09:17:45.238Z`, with other fractions and offsets too, with a space for the `T`, in lower case, and
 /// without seconds or a zone: every agent does (measured). Without a zone agents take their own, which is unknown here;
-/// UTC keeps the rows' order.
+/// UTC keeps the order of rows that all lack one, and [`crate::mend`] gives the others theirs.
 pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         raw.get(range)?.iter().try_fold(0i64, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
@@ -93,7 +107,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{format, parse};
+    use super::{Time, format, parse, read};
 
     #[test]
     fn reads_what_it_writes() {
@@ -120,6 +134,22 @@ mod tests {
         assert_eq!(parse(b"1970-01-01t00:00:01z"), Some(1_000));
         assert_eq!(parse(b"1970-01-01T00:01Z"), Some(60_000));
         assert_eq!(parse(b"1970-01-01T00:00:01.5"), Some(1_500));
+    }
+
+    #[test]
+    fn knows_a_time_without_a_zone() {
+        for zoned in [
+            "1970-01-01T00:00:01Z",
+            "1970-01-01 01:00:01 +0100",
+            "1970-01-01T00:00:01.000+00:00",
+            "1970-01-01 00:00:01 UTC",
+        ] {
+            assert_eq!(read(zoned.as_bytes()), Time::At(1_000), "{zoned}");
+        }
+        for local in ["1970-01-01T00:00:01", "1970-01-01 00:00:01.000"] {
+            assert_eq!(read(local.as_bytes()), Time::Local(1_000), "{local}");
+        }
+        assert_eq!(read(b"yesterday"), Time::Bad);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The links here are the mended ones where a repair is being planned; the index keeps the file's own.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::ops;
 
 use crate::facts::Kind;
@@ -49,7 +50,7 @@ struct Children {
     last: Vec<RowNo>,
     before: Vec<RowNo>,
     /// Rows that were hung on another one since.
-    moved: std::collections::HashMap<RowNo, Vec<RowNo>>,
+    moved: HashMap<RowNo, Vec<RowNo>>,
 }
 
 /// Each row's parent. Every look at one is counted in tests.
@@ -88,7 +89,17 @@ pub(crate) struct Tree<'a> {
     skips: RefCell<TreeSkips>,
     /// No row from here on can be the last one.
     ends_before: Cell<RowNo>,
+    /// Rows that some row hangs on, or did; only where it is asked.
+    followed: RefCell<Option<RowSet>>,
+    below: RefCell<Below>,
+    /// How often a row was taken from the one it hung on.
+    pub(crate) cuts: u32,
 }
+
+/// For a place that was looked for in vain: from this row back to that one (which is not among them) all candidates
+/// descend from a row. Those of the main conversation, and those of subagents.
+#[derive(Default)]
+struct Below([HashMap<RowNo, (RowNo, Option<RowNo>)>; 2]);
 
 /// Rows that were looked at in vain.
 #[derive(Default)]
@@ -114,6 +125,9 @@ impl<'a> Tree<'a> {
             patience: Cell::new(4 * parent.len()),
             skips: RefCell::default(),
             ends_before: Cell::new(NONE),
+            followed: RefCell::default(),
+            below: RefCell::default(),
+            cuts: 0,
             parent: Links(parent),
         }
     }
@@ -146,12 +160,25 @@ impl<'a> Tree<'a> {
 
     /// Hangs a row on another, or makes it a root.
     pub(crate) fn set_parent(&mut self, no: RowNo, parent: Option<RowNo>) {
-        self.parent.0[no as usize] = parent.unwrap_or(NONE);
+        let was = std::mem::replace(&mut self.parent.0[no as usize], parent.unwrap_or(NONE));
+        if was != NONE {
+            self.cuts += 1;
+            *self.below.get_mut() = Below::default();
+        }
+        let leads_on = self.leads_on(no);
         if let Some(forest) = self.forest.get_mut() {
             forest.set_parent(no, parent.unwrap_or(NONE));
+            if leads_on {
+                forest.mark(no, Mark::LEADS_ON);
+            } else {
+                forest.unmark(no, Mark::LEADS_ON);
+            }
         }
         let Some(parent) = parent else { return };
         self.forward |= parent >= no;
+        if let Some(followed) = self.followed.get_mut() {
+            followed.insert(parent);
+        }
         if let Some(children) = &mut self.children {
             children.moved.entry(parent).or_default().push(no);
         }
@@ -178,7 +205,7 @@ impl<'a> Tree<'a> {
             for (child, parent) in (0..).zip(&self.parent.0).filter(|(_, parent)| **parent != NONE) {
                 before[child as usize] = std::mem::replace(&mut last[*parent as usize], child);
             }
-            Children { last, before, moved: std::collections::HashMap::new() }
+            Children { last, before, moved: HashMap::new() }
         });
         let mut found: Vec<RowNo> = known.moved.get(&no).cloned().unwrap_or_default();
         let mut at = known.last[no as usize];
@@ -259,8 +286,9 @@ impl<'a> Tree<'a> {
 
     fn with_forest<T>(&self, ask: impl FnOnce(&mut Forest) -> T) -> T {
         let mark = |no: RowNo| {
-            let turn = if self.row(no).kind().is_turn() { Mark::TURN } else { Mark::NOTHING };
-            if self.is_main(no) { turn.and(Mark::MAIN) } else { turn }
+            let mark = if self.row(no).kind().is_turn() { Mark::TURN } else { Mark::NOTHING };
+            let mark = if self.leads_on(no) { mark.and(Mark::LEADS_ON) } else { mark };
+            if self.is_main(no) { mark.and(Mark::MAIN) } else { mark }
         };
         let mut forest = self.forest.borrow_mut();
         ask(forest.get_or_insert_with(|| Forest::new(&self.parent.0, mark)))
@@ -274,41 +302,66 @@ impl<'a> Tree<'a> {
 
     /// The rows before `no` that it could hang on, nearest first: same compaction, same chain.
     pub(crate) fn candidates(&self, no: RowNo) -> impl Iterator<Item = RowNo> + '_ {
+        std::iter::successors(self.candidate_before(no, no), move |at| self.candidate_before(*at, no))
+    }
+
+    /// The last row before `before` that `no` could hang on.
+    fn candidate_before(&self, before: RowNo, no: RowNo) -> Option<RowNo> {
         let segment = self.segment(no);
         let first = if segment == NONE { 0 } else { segment };
         let sidechain = self.row(no).is(Flags::SIDECHAIN);
-        let counts = move |candidate: RowNo| {
+        let counts = |candidate: RowNo| {
             let row = self.row(candidate);
             row.in_tree()
                 && row.is(Flags::SIDECHAIN) == sidechain
                 && !row.is(Flags::REPEATED)
                 && !self.is_gone(candidate)
         };
-        let before = move |no: RowNo| {
-            let skips = &mut self.skips.borrow_mut().candidates[usize::from(sidechain)];
-            skips.last(no, counts).filter(|candidate| *candidate >= first)
-        };
-        std::iter::successors(before(no), move |no| before(*no))
+        let skips = &mut self.skips.borrow_mut().candidates[usize::from(sidechain)];
+        skips.last(before, counts).filter(|candidate| *candidate >= first)
     }
 
     /// The nearest row before `no` that it can hang on, not one of its own descendants.
     pub(crate) fn nearest_earlier(&self, no: RowNo) -> Option<RowNo> {
+        let nearest = self.candidate_before(no, no)?;
         if !self.forward {
-            return self.candidates(no).next();
+            return Some(nearest);
         }
-        // Which of the rows before `no` are known to descend from it, the nearest first.
-        let mut below: Vec<bool> = Vec::new();
-        let back = |row: RowNo| (no - 1 - row) as usize;
-        self.candidates(no).find(|candidate| {
-            let parent = self.parent[*candidate as usize];
-            let known = parent < no && below.get(back(parent)).copied().unwrap_or_default();
-            let is_below = known || self.descends(*candidate, no);
-            if is_below {
-                below.resize(back(*candidate), false);
-                below.push(true);
+        let chain = usize::from(self.row(no).is(Flags::SIDECHAIN));
+        let mut passed: HashSet<RowNo> = HashSet::new();
+        let mut at = Some(nearest);
+        while let Some(candidate) = at {
+            // What descended from a row that descends from this one was passed over before.
+            let known = self.below.borrow().0[chain].get(&candidate).copied();
+            if let Some((_, end)) = known.filter(|(root, _)| self.descends(*root, no)) {
+                at = end.and_then(|end| self.candidate_before(end + 1, no));
+                continue;
             }
-            !is_below
-        })
+            if !passed.contains(&self.parent[candidate as usize]) && !self.descends(candidate, no) {
+                break;
+            }
+            passed.insert(candidate);
+            at = self.candidate_before(candidate, no);
+        }
+        if at != Some(nearest) {
+            self.below.borrow_mut().0[chain].insert(nearest, (no, at));
+        }
+        at
+    }
+
+    /// Whether a row's link leads to a later row of the file that is not older.
+    fn leads_on(&self, no: RowNo) -> bool {
+        let parent = self.parent[no as usize];
+        if parent == NONE || parent < no {
+            return false;
+        }
+        let (own, other) = (self.row(no).time, self.row(parent).time);
+        own == i64::MIN || other == i64::MIN || own <= other
+    }
+
+    /// The first row on the way from `no` to its root whose link leads to a later row that is not older.
+    pub(crate) fn nearest_leading_on(&self, no: RowNo) -> Option<RowNo> {
+        self.nearest(no, Mark::LEADS_ON, |no| self.leads_on(no))
     }
 
     /// The last row of the conversation in file order, as the newest agents choose it.
@@ -323,16 +376,33 @@ impl<'a> Tree<'a> {
     }
 
     /// Whether a conversation may end at this row.
-    fn can_end(&self, no: RowNo) -> bool {
+    pub(crate) fn can_end(&self, no: RowNo) -> bool {
         self.is_main(no) && self.row(no).kind() != Kind::System
     }
 
     /// The newest of the rows before this one that descend from it, or itself: in a new conversation 2.1.31 may write a reply
     /// before its prompt, and every version resumes at the reply (measured on 2.1.31, 2.1.100 and 2.1.325).
     fn newest_below(&self, last: RowNo) -> RowNo {
+        let is_followed = |followed: &mut Option<RowSet>| {
+            let followed = followed.get_or_insert_with(|| self.followed_rows());
+            followed.contains(last)
+        };
+        if !is_followed(&mut self.followed.borrow_mut()) {
+            return last;
+        }
         let below = self.descendants(last);
         let newer = (0..last).filter(|no| below.contains(*no) && self.can_end(*no));
         newer.max_by_key(|no| (self.row(*no).time, *no)).unwrap_or(last)
+    }
+
+    /// Rows that some row hangs on.
+    fn followed_rows(&self) -> RowSet {
+        visit(self.parent.len());
+        let mut followed = RowSet::with_capacity(self.parent.len());
+        for parent in self.parent.0.iter().filter(|parent| **parent != NONE) {
+            followed.insert(*parent);
+        }
+        followed
     }
 
     /// The last row in file order that descends from this one, or itself.
@@ -343,7 +413,7 @@ impl<'a> Tree<'a> {
     }
 
     /// All rows that descend from this one, and itself. Each row is walked once.
-    fn descendants(&self, no: RowNo) -> RowSet {
+    pub(crate) fn descendants(&self, no: RowNo) -> RowSet {
         let (mut below, mut seen) =
             (RowSet::with_capacity(self.parent.len()), RowSet::with_capacity(self.parent.len()));
         below.insert(no);
@@ -366,15 +436,34 @@ impl<'a> Tree<'a> {
     /// The row a resume should end at: the checkpoint where the newest row is on its branch too (then every agent
     /// resumes there), else the last row of the file.
     pub(crate) fn live_end(&self, time: impl Fn(RowNo) -> i64) -> Option<RowNo> {
-        let last = self.last_row()?;
-        let Some(named) = self.other_checkpoint(last) else { return Some(last) };
         // A stray system row is nobody's word on where the conversation is.
         let spoken = |no: RowNo| if self.row(no).kind().is_turn() { time(no) } else { i64::MIN };
-        let newest = self.newest_row(spoken);
+        self.live_end_by(|| self.newest_row(spoken), |turn| self.last_descendant(turn))
+    }
+
+    /// As [`Tree::live_end`], with the newest turn and the last row that descends from a turn as the caller knows them.
+    pub(crate) fn live_end_by(
+        &self,
+        newest_turn: impl FnOnce() -> Option<RowNo>,
+        last_descendant: impl FnOnce(RowNo) -> RowNo,
+    ) -> Option<RowNo> {
+        let last = self.last_row()?;
+        if let Some(turn) = self.checkpoint_below(last) {
+            return Some(turn);
+        }
+        let Some(named) = self.other_checkpoint(last) else { return Some(last) };
         let turn = self.climb(named)?;
-        let agree =
-            newest.is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
-        Some(if agree { self.last_descendant(turn) } else { last })
+        let agree = newest_turn()
+            .is_some_and(|newest| self.descends(newest, turn) || self.shares_reply(newest, turn));
+        Some(if agree { last_descendant(turn) } else { last })
+    }
+
+    /// The turn of a checkpoint that descends from `last` and stands before it, where lines are in another order: the newest
+    /// agents resume there.
+    fn checkpoint_below(&self, last: RowNo) -> Option<RowNo> {
+        let named = self.index.find(self.index.checkpoint.filter(|_| self.forward)?.leaf?)?;
+        let turn = self.climb(named).filter(|turn| self.is_main(named) && self.is_main(*turn))?;
+        (turn != last && self.descends(turn, last)).then_some(turn)
     }
 
     /// The row a checkpoint names, where that is not on the way to `last`.

@@ -257,3 +257,32 @@ fn a_branch_between_a_reply_and_its_prompt_is_not_joined() {
         assert_eq!(now["parentUuid"], row["parentUuid"], "{}", show(&whole));
     }
 }
+
+/// 2.1.31 west of Greenwich took rows without a zone for the newest and resumed there.
+#[test]
+fn times_without_a_zone_get_one_beside_times_that_have_one() {
+    let without_zone = |rows: &mut [Value]| {
+        for row in rows {
+            let time = row["timestamp"].as_str().unwrap().trim_end_matches('Z').to_owned();
+            row["timestamp"] = json!(time);
+        }
+    };
+    let healthy = talk("uauaua");
+    let mut mixed = healthy.clone();
+    without_zone(&mut mixed[..4]);
+    let (whole, _) = check(&mixed, &[1, 2, 3, 4, 5, 6], &[]);
+    assert_eq!(whole, bytes(&healthy));
+    // The order is the same in every zone.
+    let mut all = healthy.clone();
+    without_zone(&mut all);
+    let mut next_day = mixed.clone();
+    for row in &mut next_day[4..] {
+        row["timestamp"] = json!(timestamp(80_000_000));
+    }
+    next_day[5]["timestamp"] = json!(timestamp(80_060_000));
+    for rows in [all, next_day] {
+        let (whole, plans) = repair_bytes(&bytes(&rows), Some(SESSION)).unwrap();
+        assert!(plans.is_empty(), "{:?}", plans[0].changes);
+        assert_eq!(whole, bytes(&rows));
+    }
+}

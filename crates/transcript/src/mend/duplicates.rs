@@ -17,11 +17,13 @@ use super::row_text::{id_value, set_member};
 use super::{Mend, NewRow};
 
 impl Mend<'_> {
-    /// Whether rows got ids of their own: then the next round sees who follows whom.
+    /// Whether rows got ids of their own, or a message from their copy: then the next round sees who follows whom, and what
+    /// is said.
     pub(super) fn duplicates(&mut self) -> io::Result<bool> {
         let mut others: BTreeMap<RowNo, Vec<RowNo>> = BTreeMap::new();
         let mut twins: BTreeMap<RowNo, Vec<RowNo>> = BTreeMap::new();
         let mut originals: HashMap<(RowNo, i64), RowNo> = HashMap::new();
+        let mut has_new_words = false;
         for no in self.tree.numbers() {
             let row = self.tree.row(no);
             if !row.is(Flags::REPEATED) {
@@ -45,6 +47,7 @@ impl Mend<'_> {
             } else if !original.is(Flags::SAYS) && row.is(Flags::SAYS) && original.kind() == row.kind() {
                 self.found(Class::B6, no, "the first gets the message that only the later copy has");
                 self.edit(first).message_of = Some(no);
+                has_new_words = true;
                 self.drop_copy(no, Class::B6);
             } else {
                 self.found(Class::B6, no, "the later row gets an id of its own, behind the first");
@@ -58,7 +61,7 @@ impl Mend<'_> {
         for (first, twins) in &twins {
             self.split(*first, twins, &mut minted);
         }
-        Ok(!twins.is_empty())
+        Ok(has_new_words || !twins.is_empty())
     }
 
     /// Whether a later row with a used id is another row and not the first one written again: it has a time and a parent
@@ -71,7 +74,15 @@ impl Mend<'_> {
             (row.parent, missing)
         };
         let apart = named(first, a) != named(no, b) && named(no, b) != (NONE, None);
-        a.time != b.time && (apart || self.tree.segment(first) != self.tree.segment(no))
+        // A boundary that is there twice begins nothing new.
+        let segment = |no: RowNo| {
+            let boundary = self.tree.segment(no);
+            self.tree
+                .index
+                .row_at(boundary)
+                .map_or(boundary, |row| self.tree.index.find(row.uuid).unwrap_or(boundary))
+        };
+        a.time != b.time && (apart || segment(first) != segment(no))
     }
 
     /// Gives twins ids of their own. A row that names the id means the twin that was written last before it.

@@ -75,9 +75,12 @@ impl Mend<'_> {
         };
         let behind: Vec<RowNo> = (last + 1..self.tree.numbers().end).filter(astray).collect();
         for no in behind {
-            if self.tree.row(no).is(Flags::COMPACT_BOUNDARY) && self.tree.children(no).is_empty() {
-                self.found(Class::B9, no, "the compaction that never came about goes aside");
-                self.drop_row(no, Class::B9);
+            if self.tree.row(no).is(Flags::COMPACT_BOUNDARY) {
+                // What follows one begins anew: it never follows a row itself.
+                if self.tree.children(no).is_empty() {
+                    self.found(Class::B9, no, "the compaction that never came about goes aside");
+                    self.drop_row(no, Class::B9);
+                }
             } else if self.tree.misses(no, last) {
                 self.found(Class::B8, no, "it follows the last row");
                 self.set_parent(no, Some(last), Class::B8);

@@ -17,6 +17,20 @@ use super::Mend;
 /// How many rows back another part of the same reply is looked for.
 const SAME_REPLY: usize = 64;
 
+/// So many rows from the first on descend from a root, as far as they are turns.
+struct FirstRowsBelow {
+    root: RowNo,
+    rows: RowNo,
+    /// [`Tree::cuts`] when that was so.
+    cuts: u32,
+}
+
+impl Default for FirstRowsBelow {
+    fn default() -> FirstRowsBelow {
+        FirstRowsBelow { root: NONE, rows: 0, cuts: 0 }
+    }
+}
+
 impl Mend<'_> {
     pub(super) fn links(&mut self) {
         self.rings();
@@ -95,7 +109,7 @@ impl Mend<'_> {
             // Two branches on one row: the user had gone back to it, and what came in between must not come back. A
             // branch may begin with what a hook said.
             let begins = match row.kind() {
-                Kind::User => !row.flags.intersects(Flags::META | Flags::HAS_RESULT),
+                Kind::User => !row.is(Flags::META) && !self.answers_a_call(no),
                 Kind::Attachment => true,
                 Kind::System => !row.flags.intersects(Flags::STOP_HOOK | Flags::COMPACT_BOUNDARY),
                 _ => false,
@@ -129,6 +143,12 @@ impl Mend<'_> {
         }
     }
 
+    /// Whether a row has the result of a call that was made before it.
+    fn answers_a_call(&self, no: RowNo) -> bool {
+        let mut tools = self.tree.index.tools_of(no).iter();
+        tools.any(|tool| tool.role == ToolRole::Result && self.tree.call_of(tool.id, no).is_some())
+    }
+
     /// Whether a row is a compaction's boundary or summary.
     fn opens_segment(&self, no: RowNo) -> bool {
         self.tree.row(no).flags.intersects(Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY)
@@ -157,9 +177,10 @@ impl Mend<'_> {
         let Some(mut end) = self.live_end() else { return };
         // Each round goes on from where the last one hung the root: the way is walked once.
         let mut walked = RowSet::with_capacity(self.tree.parent.len());
+        let mut below = FirstRowsBelow::default();
         loop {
             let root = self.root_of(end, &mut walked);
-            if !self.is_false_root(root) {
+            if !self.is_false_root(root, &mut below) {
                 return;
             }
             let Some(earlier) = self.place(root) else { return };
@@ -180,7 +201,7 @@ impl Mend<'_> {
         if at == NONE { root } else { self.tree.walk(no).last().copied().unwrap_or(no) }
     }
 
-    fn is_false_root(&mut self, root: RowNo) -> bool {
+    fn is_false_root(&mut self, root: RowNo, below: &mut FirstRowsBelow) -> bool {
         if self.tree.row(root).is(Flags::COMPACT_BOUNDARY) {
             return false;
         }
@@ -189,7 +210,7 @@ impl Mend<'_> {
         if self.went_back(earlier..root) {
             return false;
         }
-        self.tree.segment(root) != NONE || self.has_turn_apart(earlier, root)
+        self.tree.segment(root) != NONE || self.has_turn_apart(earlier, root, below)
     }
 
     /// Whether the user went back before the first prompt, said by a row of these.
@@ -200,15 +221,18 @@ impl Mend<'_> {
     }
 
     /// Whether some turn up to this row is no descendant of `root`.
-    fn has_turn_apart(&mut self, last: RowNo, root: RowNo) -> bool {
+    fn has_turn_apart(&mut self, last: RowNo, root: RowNo, below: &mut FirstRowsBelow) -> bool {
+        if below.cuts != self.tree.cuts || !self.tree.descends(below.root, root) {
+            *below = FirstRowsBelow { cuts: self.tree.cuts, root, rows: 0 };
+        }
+        below.root = root;
         let (tree, rows) = (&self.tree, self.tree.numbers().end);
         let turn = |no: RowNo| tree.is_main(no) && tree.row(no).kind().is_turn();
-        let mut from = 0;
-        while let Some(no) = self.skips.turns.first(from, rows, turn).filter(|no| *no <= last) {
+        while let Some(no) = self.skips.turns.first(below.rows, rows, turn).filter(|no| *no <= last) {
             if !(tree.forward && tree.descends(no, root)) {
                 return true;
             }
-            from = no + 1;
+            below.rows = no + 1;
         }
         false
     }
@@ -220,16 +244,11 @@ impl Mend<'_> {
             return self.preferred_earlier(no);
         }
         let before = self.tree.candidates(no).next().filter(|before| self.tree.descends(*before, no));
-        let mut at = before.unwrap_or(no);
-        while at != no && at != NONE {
-            let parent = self.tree.parent[at as usize];
-            if parent != NONE && parent >= at && !self.is_newer(at, parent) {
-                self.found(Class::B5, at, "it follows the row before it in the file");
-                let earlier = self.preferred_earlier(at);
-                self.set_parent(at, earlier, Class::B5);
-                break; // the row before it is free now
-            }
-            at = parent;
+        let leading = before.and_then(|before| self.tree.nearest_leading_on(before));
+        if let Some(at) = leading.filter(|at| *at != no && self.tree.descends(*at, no)) {
+            self.found(Class::B5, at, "it follows the row before it in the file");
+            let earlier = self.preferred_earlier(at);
+            self.set_parent(at, earlier, Class::B5); // the row before it is free now
         }
         self.preferred_earlier(no)
     }

@@ -5,6 +5,7 @@
 
 mod bytes;
 mod duplicates;
+mod ends;
 mod finish;
 mod ids;
 mod leaf;
@@ -28,6 +29,7 @@ use crate::plan::Plan;
 use crate::skips::Skips;
 use crate::source::Source;
 use crate::tree::Tree;
+use crate::written::Written;
 
 use message::Fixes;
 
@@ -134,7 +136,7 @@ fn plan_in_place(index: &Index, source: &dyn Source, options: &Options<'_>) -> i
         elsewhere: 0,
     };
     mend.bytes();
-    if mend.strangers() || mend.duplicates()? {
+    if mend.glued_in_another_order() || mend.strangers() || mend.duplicates()? {
         let leaf = mend.live_end().and_then(|end| mend.tree.climb(end));
         return mend.finish(leaf);
     }
@@ -157,6 +159,11 @@ pub(crate) struct Shape {
 }
 
 impl Mend<'_> {
+    /// Whether lines have to move and some of them hold several rows: first each row gets a line of its own.
+    fn glued_in_another_order(&self) -> bool {
+        order::several_rows_on_a_line(self.tree.index) && Written::of(&self.tree).is_some()
+    }
+
     fn edit(&mut self, no: RowNo) -> &mut Edit {
         self.edits.entry(no).or_default()
     }

@@ -1,8 +1,11 @@
 //! Step 0, order (B15): a tool has sorted, reversed or swapped the lines. They get the order in which they were written,
 //! and the next round mends the rest: every other step reads the order of the file.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+
+use memchr::memmem;
 
 use crate::class::Class;
 use crate::facts::Kind;
@@ -10,11 +13,13 @@ use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::models::{Version, reached};
 use crate::plan::{Change, Finding, Plan};
+use crate::salvage::Piece;
 use crate::source::Source;
-use crate::tree::Tree;
+use crate::tree::{RowSet, Tree};
 use crate::written::Written;
 
 use super::Shape;
+use super::stranded::NO_RESPONSE;
 
 /// The plan that moves the lines, where they must: not where every version reads them as they stand and nothing else is
 /// wrong with the tree.
@@ -23,12 +28,11 @@ pub(super) fn plan(index: &Index, source: &dyn Source, in_place: &Plan) -> io::R
     if in_place.findings.iter().any(|finding| finding.class == Class::B16) {
         return Ok(None);
     }
-    let tree = Tree::new(index);
-    let Some(written) = Written::of(&tree) else { return Ok(None) };
-    let by_order = |finding: &Finding| finding.class >= Class::A11 && finding.class <= Class::B15;
-    if !in_place.findings.iter().any(by_order) && agree(index, source)? {
+    if several_rows_on_a_line(index) {
         return Ok(None);
     }
+    let tree = Tree::new(index);
+    let Some(written) = Written::of(&tree) else { return Ok(None) };
     let end = written
         .order
         .iter()
@@ -36,7 +40,12 @@ pub(super) fn plan(index: &Index, source: &dyn Source, in_place: &Plan) -> io::R
         .copied()
         .find(|no| tree.is_main(*no) && tree.row(*no).kind() != Kind::System);
     let walk = end.map(|end| tree.walk(end)).unwrap_or_default();
-    let mut plan = Plan { moves: lines(index, &written.order), ..Plan::default() };
+    let by_order = |finding: &Finding| finding.class >= Class::A11 && finding.class <= Class::B15;
+    let is_well = !in_place.findings.iter().any(by_order) && agree(index, source, &walk)?;
+    if is_well && !resumed_early(&tree, source, &walk) {
+        return Ok(None);
+    }
+    let mut plan = Plan { moves: lines(index, &written), ..Plan::default() };
     let rows = written.early.iter().take(100).map(|no| index.line_of(*no)).collect();
     let repair = "the lines go where they were written".to_owned();
     plan.findings.push(Finding {
@@ -50,8 +59,14 @@ pub(super) fn plan(index: &Index, source: &dyn Source, in_place: &Plan) -> io::R
     Ok(Some((plan, Shape { walk, ..Shape::default() })))
 }
 
-/// Whether every version reaches the same prompts and replies.
-fn agree(index: &Index, source: &dyn Source) -> io::Result<bool> {
+/// Whether lines hold several rows: they get lines of their own first, and the next round moves them.
+pub(super) fn several_rows_on_a_line(index: &Index) -> bool {
+    let is_row = |piece: &&Piece| matches!(piece, Piece::Row(_));
+    index.broken.iter().any(|line| line.pieces.iter().filter(is_row).count() > 1)
+}
+
+/// Whether every version reaches the same prompts and replies, and all of those on the way to the end.
+fn agree(index: &Index, source: &dyn Source, walk: &[RowNo]) -> io::Result<bool> {
     let sets = [
         reached(index, source, Version::V31)?,
         reached(index, source, Version::V100)?,
@@ -65,35 +80,72 @@ fn agree(index: &Index, source: &dyn Source) -> io::Result<bool> {
             && !row.flags.intersects(Flags::HAS_CALL | Flags::HAS_RESULT | Flags::META)
     };
     let mut rows = (0..RowNo::try_from(index.rows.len()).unwrap_or(NONE)).filter(says);
-    Ok(rows.all(|no| sets.iter().all(|set| set.contains(no) == sets[0].contains(no))))
+    let boundary = walk.iter().position(|no| index.rows[*no as usize].is(Flags::COMPACT_BOUNDARY));
+    let way = &walk[..boundary.unwrap_or(walk.len())];
+    Ok(rows.all(|no| sets.iter().all(|set| set.contains(no) == sets[0].contains(no)))
+        && way.iter().filter(|no| says(no)).all(|no| sets[0].contains(*no)))
 }
 
-/// The lines of the file as ranges, in the order of the rows in them.
-fn lines(index: &Index, order: &[RowNo]) -> Vec<Range<u64>> {
-    let first = index.first_offset();
-    // Where each line with a row begins. A line without one stays behind the line before it.
-    let mut starts: Vec<u64> = Vec::with_capacity(index.rows.len());
-    for row in &index.rows {
-        let behind = index.broken.partition_point(|line| line.offset <= row.offset);
-        let broken = behind.checked_sub(1).map(|at| &index.broken[at]);
-        let inside = broken.filter(|line| row.offset < line.offset + line.len as u64);
-        starts.push(inside.map_or(row.offset, |line| line.offset));
-    }
-    let mut ends = vec![index.size; starts.len()];
-    for at in (0..starts.len().saturating_sub(1)).rev() {
-        ends[at] = if starts[at] == starts[at + 1] { ends[at + 1] } else { starts[at + 1] };
-    }
-    let mut moves: Vec<Range<u64>> = Vec::with_capacity(starts.len() + 1);
-    let begin = starts.first().copied().unwrap_or(index.size);
-    if begin > 0 {
-        moves.push(0..begin.max(first)); // a mark, or lines without a row, before the first one
-    }
-    for no in order.iter().map(|no| *no as usize) {
-        // A line with several rows moves with the first of them.
-        if no == 0 || starts[no] != starts[no - 1] {
-            moves.push(starts[no]..ends[no]);
+/// Whether 2.1.31 resumed at a result as old as its reply (B7): in another order of the lines that cannot be mended.
+fn resumed_early(tree: &Tree<'_>, source: &dyn Source, walk: &[RowNo]) -> bool {
+    let mut on_walk = RowSet::with_capacity(tree.parent.len());
+    let mut behind = HashMap::new(); // what the walk goes on with behind a result
+    for no in walk {
+        on_walk.insert(*no);
+        let parent = tree.parent[*no as usize];
+        let answers = tree.index.row_at(parent).is_some_and(|parent| parent.is(Flags::HAS_RESULT));
+        if tree.row(*no).kind() == Kind::Assistant && !tree.row(*no).is(Flags::HAS_CALL) && answers {
+            behind.insert(parent, *no);
         }
     }
+    let says_nothing = |no: RowNo| {
+        let row = tree.row(no);
+        let bytes = source.bytes(row.offset, row.len as usize);
+        bytes.is_ok_and(|bytes| memmem::find(&bytes, NO_RESPONSE).is_some())
+    };
+    tree.numbers().filter(|no| tree.is_main(*no) && !on_walk.contains(*no)).any(|no| {
+        let (row, parent) = (tree.row(no), tree.parent[no as usize]);
+        let same_time = tree.index.row_at(parent).is_some_and(|parent| parent.time == row.time);
+        let is_reply = row.kind() == Kind::Assistant && row.is(Flags::SAYS) && same_time;
+        is_reply && behind.get(&parent).is_some_and(|other| says_nothing(*other))
+    })
+}
+
+/// The lines of the file as ranges, in the order of the rows in them. A line without a row stays where it is among the others:
+/// so many rows before it, or behind it in a file that is read backwards.
+fn lines(index: &Index, written: &Written) -> Vec<Range<u64>> {
+    let first = index.first_offset();
+    let starts: Vec<u64> = index.rows.iter().map(|row| row.offset).collect();
+    // Where the line of each row begins and ends.
+    let line = |at: usize| {
+        let start = starts[at];
+        let behind = index.broken.partition_point(|line| line.offset <= start);
+        let broken = behind.checked_sub(1).map(|at| &index.broken[at]);
+        let inside = broken.filter(|line| start < line.offset + line.len as u64);
+        let next_broken = index.broken.get(behind).map_or(index.size, |line| line.offset);
+        let next_row = starts.get(at + 1).copied().unwrap_or(index.size);
+        inside.map_or(start, |line| line.offset)..next_broken.min(next_row)
+    };
+    let rows: Vec<Range<u64>> = (0..starts.len()).map(line).collect();
+    let begin = rows.first().map_or(index.size, |line| line.start);
+    let behind = |no: usize| rows[no].end..rows.get(no + 1).map_or(index.size, |next| next.start);
+    let mut moves: Vec<Range<u64>> = Vec::with_capacity(rows.len() + 2);
+    let order = written.order.iter().map(|no| *no as usize);
+    let last = rows.len().saturating_sub(1);
+    if written.backwards {
+        moves.extend([0..first, rows.get(last).map_or(0..0, |_| behind(last))]);
+        for (at, no) in order.enumerate() {
+            moves.push(rows[no].clone());
+            moves.extend(last.checked_sub(at + 1).map(behind));
+        }
+        moves.push(first..begin.max(first));
+    } else {
+        moves.push(0..begin.max(first)); // a mark, or lines without a row, before the first one
+        for (at, no) in order.enumerate() {
+            moves.extend([rows[no].clone(), behind(at)]);
+        }
+    }
+    moves.retain(|range| !range.is_empty());
     moves
 }
 

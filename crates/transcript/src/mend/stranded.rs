@@ -10,9 +10,10 @@ use crate::index::{NONE, RowNo, ToolRole};
 use crate::tree::RowSet;
 
 use super::Mend;
+use super::ends::Ends;
 
 /// What the agent says in its own name where the last row is the user's.
-const NO_RESPONSE: &[u8] = b"\"No response requested.\"";
+pub(super) const NO_RESPONSE: &[u8] = b"\"No response requested.\"";
 
 impl Mend<'_> {
     pub(super) fn stranded(&mut self) {
@@ -129,9 +130,10 @@ impl Mend<'_> {
     /// (c) A tool's result that arrived after the conversation had moved on, grafted on its old call: it would be
     /// the leaf, and everything said since invisible. It goes aside.
     fn late_results(&mut self) {
+        let mut ends = Ends::default();
         // Behind a compaction that kept rows, 2.1.325 resumes at the last row whatever the checkpoint says.
         loop {
-            let ends = [self.live_end(), self.tree.last_row()];
+            let ends = [ends.live_end(self), self.tree.last_row()];
             let Some(late) = ends.into_iter().flatten().find(|no| self.is_late(*no)) else { return };
             self.found(Class::B7, late, "the late result goes aside");
             self.drop_row(late, Class::B7);

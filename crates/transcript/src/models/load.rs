@@ -5,7 +5,7 @@ use std::io;
 
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{Index, NONE, Row, RowNo, identity};
+use crate::index::{Checkpoint, Index, NONE, Row, RowNo, identity};
 use crate::json::Outline;
 use crate::salvage::Piece;
 use crate::source::Source;
@@ -38,6 +38,10 @@ pub(super) struct Loaded<'a> {
     pub(super) deleted: RowSet,
     /// Whether a compaction kept some rows by name.
     pub(super) preserved: bool,
+    /// The newest checkpoint of those it reads.
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// Whether it reads any row of a checkpoint's kind.
+    pub(super) any_checkpoint: bool,
 }
 
 impl<'a> Loaded<'a> {
@@ -50,6 +54,9 @@ impl<'a> Loaded<'a> {
             node: vec![MISSING; index.rows.len()],
             deleted: RowSet::default(),
             preserved: false,
+            checkpoint: checkpoint(index, source, &hidden)?,
+            any_checkpoint: numbers(index)
+                .any(|no| index.rows[no as usize].kind() == Kind::LastPrompt && !hidden.contains(no)),
         };
         // Parents as row numbers: a parent may stand behind its child.
         let mut parents: Vec<RowNo> = Vec::new();
@@ -197,6 +204,36 @@ fn hidden(index: &Index, source: &dyn Source, version: Version) -> io::Result<Ro
         }
     }
     Ok(hidden)
+}
+
+fn numbers(index: &Index) -> std::ops::Range<RowNo> {
+    0..RowNo::try_from(index.rows.len()).unwrap_or(NONE)
+}
+
+/// The newest checkpoint since the last compaction, of the rows that a version reads.
+fn checkpoint(index: &Index, source: &dyn Source, hidden: &RowSet) -> io::Result<Option<Checkpoint>> {
+    let counts = |no: RowNo| {
+        let row = &index.rows[no as usize];
+        row.kind() == Kind::LastPrompt || row.is(Flags::COMPACT_BOUNDARY)
+    };
+    if !numbers(index).any(|no| hidden.contains(no) && counts(no)) {
+        return Ok(index.checkpoint);
+    }
+    let mut checkpoint = None;
+    for no in numbers(index).filter(|no| counts(*no) && !hidden.contains(*no)) {
+        let row = &index.rows[no as usize];
+        if row.is(Flags::COMPACT_BOUNDARY) {
+            checkpoint = None;
+            continue;
+        }
+        let bytes = source.bytes(row.offset, row.len as usize)?;
+        let named = Outline::parse(&bytes).and_then(|row| row.get("leafUuid")?.text(&bytes));
+        let (leaf, explicit) = (named.map(|id| identity(id.as_bytes())), row.is(Flags::EXPLICIT));
+        if leaf.is_some() || explicit {
+            checkpoint = Some(Checkpoint { row: no, leaf, explicit });
+        }
+    }
+    Ok(checkpoint)
 }
 
 /// 2.1.325 passes over a turn without a message, and over a reply that is an empty string, and links through it.

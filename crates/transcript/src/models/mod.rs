@@ -91,7 +91,7 @@ impl Loaded<'_> {
     /// newest row that descends from the last. Without a date it finds no conversation.
     fn leaf_of_newer(&self) -> Option<u32> {
         let last = self.main().last()?;
-        let checkpoint = self.index.checkpoint;
+        let checkpoint = self.checkpoint;
         let explicit = checkpoint.is_some_and(|it| it.explicit);
         let named = checkpoint.and_then(|it| it.leaf).and_then(|id| self.node_of(self.index.find(id)?));
         let picked = if self.preserved && !explicit {
@@ -100,7 +100,7 @@ impl Loaded<'_> {
             let picked = match named {
                 Some(named) if !explicit && self.follows(last, named) => last,
                 Some(named) => named,
-                None if self.index.rows.iter().any(|row| row.kind() == Kind::LastPrompt) => last,
+                None if self.any_checkpoint => last,
                 None => self.newest_below(last),
             };
             self.climb(picked)

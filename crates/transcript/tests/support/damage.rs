@@ -399,15 +399,22 @@ impl Damage {
                 let parent = lines
                     .iter()
                     .position(|line| line.row().is_some_and(|row| row["uuid"] == reply["parentUuid"]))?;
+                let newest = lines.iter().filter_map(|line| line.row()?["timestamp"].as_str()).max();
                 if reply["type"] != "assistant"
+                    || reply["timestamp"].as_str() != newest
                     || lines[parent].row()?["message"]["content"][0]["type"] != "tool_result"
                 {
                     return None;
                 }
                 let time = reply["timestamp"].clone();
-                set(lines, parent, "timestamp", time);
-                let (answer, ask) = (uuid(0x00dd_0000 + lines.len()), uuid(0x00dd_8000 + lines.len()));
                 let result = lines[parent].row()?["uuid"].clone();
+                // The row may be there twice.
+                for at in 0..lines.len() {
+                    if lines[at].row().is_some_and(|row| row["uuid"] == result) {
+                        set(lines, at, "timestamp", time.clone());
+                    }
+                }
+                let (answer, ask) = (uuid(0x00dd_0000 + lines.len()), uuid(0x00dd_8000 + lines.len()));
                 lines.push(Line::Row(json!({"parentUuid": result, "isSidechain": false, "type": "assistant", "sessionId": SESSION, "message": {"id": "msg_synthetic", "model": "<synthetic>", "role": "assistant", "content": [{"type": "text", "text": "No response requested."}]}, "uuid": answer, "timestamp": timestamp(82_000_000)})));
                 lines.push(Line::Row(json!({"parentUuid": answer, "isSidechain": false, "type": "user", "sessionId": SESSION, "promptId": "p_after", "message": {"role": "user", "content": "and now"}, "uuid": ask, "timestamp": timestamp(82_060_000)})));
                 return None;

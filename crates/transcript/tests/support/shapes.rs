@@ -47,6 +47,14 @@ pub(crate) const ALL: &[(&str, Shape)] = &[
     ("open calls", open_calls),
     ("emptied rows", emptied_rows),
     ("server tools", server_tools),
+    ("rows without a parent among nested links", nested_links),
+    ("missing parents among nested links", |rows| missing_roots(&nested_links(rows))),
+    ("late results with a checkpoint elsewhere", |rows| checkpoint(late_results(rows), 2)),
+    ("late results and a child before its parent", |rows| swapped(&late_results(rows))),
+    ("late results with a checkpoint at the end", |rows| {
+        checkpoint_at(late_results(rows), rows - rows / 4 - 1)
+    }),
+    ("the second half of the file first", second_half_first),
 ];
 
 const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
@@ -158,6 +166,43 @@ fn checkpoint(mut file: Vec<u8>, part: usize) -> Vec<u8> {
     );
     file.extend(row.into_bytes());
     file
+}
+
+/// With a checkpoint at this row.
+fn checkpoint_at(mut file: Vec<u8>, row: usize) -> Vec<u8> {
+    let row =
+        format!("{{\"type\":\"last-prompt\",\"leafUuid\":\"{}\",\"sessionId\":\"{SESSION}\"}}\n", id(row));
+    file.extend(row.into_bytes());
+    file
+}
+
+/// Rows without a parent behind rows that each follow one of them, the nearest the first: a row that finds a place brings
+/// the next one to look for its own.
+fn nested_links(rows: usize) -> Vec<u8> {
+    let half = rows / 2;
+    let file = build(2 * half, |n| (n >= half).then(|| (n - half + 1).min(half - 1)), turn);
+    let written: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
+    let behind = &written[..half];
+    let before: Vec<&[u8]> = written[half..].iter().rev().copied().collect();
+    [before.concat(), behind.concat()].concat()
+}
+
+/// Rows without a parent name one that is not there.
+fn missing_roots(file: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(file);
+    let mut out = String::new();
+    for (n, line) in text.lines().enumerate() {
+        let missing = format!(r#""parentUuid":"{}""#, id(30_000_000 + n));
+        let _ = writeln!(out, "{}", line.replace(r#""parentUuid":null"#, &missing));
+    }
+    out.into_bytes()
+}
+
+fn second_half_first(rows: usize) -> Vec<u8> {
+    let file = chain(rows);
+    let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
+    let (first, second) = lines.split_at(rows / 2);
+    [second.concat(), first.concat()].concat()
 }
 
 fn ids_differ_in_front(rows: usize) -> Vec<u8> {
