@@ -1,5 +1,11 @@
 //! A log per conversation in its project (`log.enabled`): `.claude/logging/YYYY/MM/DD/HH-MM-SS-<session>.jsonl` with the
-//! events, and a report beside it that people can read. Redacted; kept out of the project's repository by a `.gitignore`.
+//! events and the whole conversation, tool calls and results included, and a report beside it that people can read. Redacted;
+//! kept out of the project's repository by a `.gitignore`.
+//!
+//! Prompts come from events, everything else from the transcript. The last reply of a turn may come from its event, since the
+//! transcript has it a moment later; it is not logged again then.
+
+mod rows;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -10,6 +16,8 @@ use state::durable::{self, Sync};
 use state::record::SessionRecord;
 use state::spool;
 use transcript::Ending;
+
+use rows::{LastRow, Part, behind};
 
 /// The log of a conversation; nothing where it belongs to no directory.
 pub fn path(record: &SessionRecord, zone: &TimeZone) -> Option<PathBuf> {
@@ -29,10 +37,10 @@ pub(crate) fn write(
     else {
         return Ok(());
     };
-    let known = last_offset(&path);
+    let known = Known::of(&path);
     let mut lines = String::new();
     let mut report = String::new();
-    if known.is_none() {
+    if known.spool.is_none() {
         let name = record.name.as_deref().unwrap_or(&record.short_id);
         report = format!(
             "# {name}\n\nSession {} in {}\n",
@@ -40,13 +48,36 @@ pub(crate) fn write(
             text_of(record.project_dir.as_deref())
         );
     }
-    for (offset, event) in events.iter().filter(|(offset, _)| known.is_none_or(|known| *offset > known)) {
+    let mut replies = known.replies.clone();
+    let mut rows =
+        record.transcript_path.as_deref().map(|path| behind(path, known.row.as_ref())).unwrap_or_default();
+    for (offset, event) in events.iter().filter(|(offset, _)| known.spool.is_none_or(|known| *offset > known))
+    {
+        // What was done before a prompt belongs before it, and what its turn did before the end of that.
+        for part in rows.drain(
+            ..rows
+                .iter()
+                .take_while(|part| part.row.at.is_none_or(|at| at.as_millisecond() <= event.at))
+                .count(),
+        ) {
+            add(&part, &mut replies, zone, &mut lines, &mut report);
+        }
         for (kind, said) in kinds(event, ending) {
             let at = jiff::Timestamp::from_millisecond(event.at).unwrap_or_default();
             let said = said.map(|said| redact::redact(&said).into_owned());
+            if kind == "AssistantResponse" {
+                let reply = said.clone().unwrap_or_default();
+                if replies.iter().any(|known| known.trim() == reply.trim()) {
+                    continue;
+                }
+                replies.push(reply);
+            }
             lines.push_str(&line(&kind, at, said.as_deref(), *offset));
             report.push_str(&section(&kind, &at.to_zoned(zone.clone()), said.as_deref()));
         }
+    }
+    for part in &rows {
+        add(part, &mut replies, zone, &mut lines, &mut report);
     }
     if lines.is_empty() {
         return Ok(());
@@ -60,6 +91,36 @@ pub(crate) fn write(
     }
     durable::append(&path.with_extension("md"), report.as_bytes(), Sync::No)?;
     durable::append(&path, lines.as_bytes(), Sync::No)
+}
+
+/// Adds a part of the transcript.
+fn add(part: &Part, replies: &mut Vec<String>, zone: &TimeZone, lines: &mut String, report: &mut String) {
+    let text = redact::redact(&part.text).into_owned();
+    let at = part.row.at.unwrap_or_default();
+    if part.kind == "AssistantResponse" {
+        // Its event has told it already; it is known by its row from now on.
+        if let Some(known) = replies.iter().position(|known| known.trim() == text.trim()) {
+            replies.remove(known);
+            return;
+        }
+    }
+    let mut object = head(part.kind, at);
+    if let Some(tool) = &part.tool {
+        object.insert("tool".to_owned(), tool.as_str().into());
+    }
+    object.insert("content".to_owned(), text.as_str().into());
+    object.insert("uuid".to_owned(), part.row.uuid.as_str().into());
+    object.insert("offset".to_owned(), part.row.offset.into());
+    lines.push_str(&format!("{}\n", Value::Object(object)));
+    let at = at.to_zoned(zone.clone());
+    report.push_str(&match part.kind {
+        "AssistantResponse" => section(part.kind, &at, Some(&text)),
+        _ => {
+            let title = part.tool.as_deref().map_or("Result".to_owned(), |tool| format!("Tool {tool}"));
+            let indented: Vec<String> = text.trim_end().lines().map(|line| format!("    {line}")).collect();
+            format!("\n### {title} · {}\n\n{}\n", at.strftime("%H:%M:%S"), indented.join("\n"))
+        }
+    });
 }
 
 fn text_of(path: Option<&Path>) -> String {
@@ -86,11 +147,16 @@ fn kinds(event: &spool::Event, ending: Option<&Ending>) -> Vec<(String, Option<S
     }
 }
 
-fn line(kind: &str, at: jiff::Timestamp, said: Option<&str>, offset: u64) -> String {
+fn head(kind: &str, at: jiff::Timestamp) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("schema".to_owned(), 1.into());
     object.insert("type".to_owned(), kind.into());
     object.insert("timestamp".to_owned(), at.to_string().into());
+    object
+}
+
+fn line(kind: &str, at: jiff::Timestamp, said: Option<&str>, offset: u64) -> String {
+    let mut object = head(kind, at);
     if let Some(said) = said {
         object.insert("content".to_owned(), said.into());
     }
@@ -109,18 +175,42 @@ fn section(kind: &str, at: &jiff::Zoned, said: Option<&str>) -> String {
     }
 }
 
-/// How far the log reaches into the spool.
-fn last_offset(path: &Path) -> Option<u64> {
-    const LAST: u64 = 1 << 20;
-    let mut file = state::files::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LAST))).ok()?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail).ok()?;
-    let lines = tail.split(|byte| *byte == b'\n').rev();
-    lines
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
-        .find_map(|line| line["spool"].as_u64())
+/// How far a log reaches.
+#[derive(Default)]
+struct Known {
+    /// Into the spool.
+    spool: Option<u64>,
+    /// Into the transcript.
+    row: Option<LastRow>,
+    /// The replies that events told, and that no row stands for.
+    replies: Vec<String>,
+}
+
+impl Known {
+    fn of(path: &Path) -> Known {
+        const LAST: u64 = 1 << 20;
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = state::files::open(path)?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(LAST)))?;
+            let mut tail = Vec::new();
+            file.read_to_end(&mut tail)?;
+            Ok(tail)
+        };
+        let mut known = Known::default();
+        for line in read().unwrap_or_default().split(|byte| *byte == b'\n') {
+            let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
+            known.spool = line["spool"].as_u64().or(known.spool);
+            if let Some(uuid) = line["uuid"].as_str() {
+                let at = line["timestamp"].as_str().and_then(|at| at.parse().ok());
+                let offset = line["offset"].as_u64().unwrap_or_default();
+                known.row = Some(LastRow { uuid: uuid.to_owned(), offset, at });
+            } else if line["type"] == "AssistantResponse" {
+                known.replies.extend(line["content"].as_str().map(str::to_owned));
+            }
+        }
+        known
+    }
 }
 
 #[cfg(test)]
@@ -164,6 +254,68 @@ mod tests {
             std::fs::read_to_string(project.path().join(".claude/logging/.gitignore")).unwrap(),
             "*\n"
         );
+    }
+
+    #[test]
+    fn the_whole_conversation_is_in_it_once_and_without_secrets() {
+        let project = tempfile::tempdir().unwrap();
+        let transcript = project.path().join("t.jsonl");
+        let row = |uuid: &str, second: u32, kind: &str, content: &str| {
+            format!(
+                r#"{{"type":"{kind}","uuid":"{uuid}","timestamp":"1970-01-01T00:00:{second:02}Z","message":{{"content":{content}}}}}"#
+            ) + "\n"
+        };
+        let said = [
+            row("u1", 1, "user", r#""list them""#),
+            row("u2", 2, "assistant", r#"[{"type":"text","text":"Looking."}]"#),
+            row("u3", 3, "assistant", r#"[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]"#),
+            row(
+                "u4",
+                4,
+                "user",
+                r#"[{"type":"tool_result","content":"TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz"}]"#,
+            ),
+        ];
+        durable::replace(&transcript, said.concat().as_bytes()).unwrap();
+        let mut record = SessionRecord::new(SessionId::new("0123456789").unwrap(), Timestamp::UNIX_EPOCH);
+        record.project_dir = Some(project.path().to_path_buf());
+        record.transcript_path = Some(transcript.clone());
+        let at = |event: spool::Event, at: i64| spool::Event { at, ..event };
+        let prompt = (1, at(event("UserPromptSubmit", r#"{"prompt":"list them"}"#), 900));
+        let stop = (2, at(event("Stop", r#"{"last_assistant_message":"There is one."}"#), 5_500));
+        write(&record, &[prompt, stop], None, &TimeZone::UTC).unwrap();
+        // The last reply reaches the transcript after its event.
+        let late = row("u5", 5, "assistant", r#"[{"type":"text","text":"There is one."}]"#);
+        let more =
+            row("u6", 7, "assistant", r#"[{"type":"tool_use","name":"Read","input":{"file_path":"a"}}]"#);
+        durable::replace(&transcript, format!("{}{late}{more}", said.concat()).as_bytes()).unwrap();
+        let next = (3, at(event("UserPromptSubmit", r#"{"prompt":"go on"}"#), 6_000));
+        write(&record, &[next], None, &TimeZone::UTC).unwrap();
+        write(&record, &[], None, &TimeZone::UTC).unwrap();
+        let log = project.path().join(".claude/logging/1970/01/01/00-00-00-01234567.jsonl");
+        let text = std::fs::read_to_string(&log).unwrap();
+        let line = |line: &str| {
+            let value: Value = serde_json::from_str(line).unwrap();
+            let part = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}", part("type"), part("tool"), part("content"))
+        };
+        let lines: Vec<String> = text.lines().map(line).collect();
+        assert_eq!(
+            lines,
+            [
+                "UserPromptSubmit  list them",
+                "AssistantResponse  Looking.",
+                r#"ToolUse Bash {"command":"ls"}"#,
+                "ToolResult  TOKEN=[redacted: github token]",
+                "AssistantResponse  There is one.",
+                "Stop  ",
+                "UserPromptSubmit  go on",
+                r#"ToolUse Read {"file_path":"a"}"#,
+            ]
+        );
+        let report = std::fs::read_to_string(log.with_extension("md")).unwrap();
+        assert!(report.contains("### Tool Bash · 00:00:03\n\n    {\"command\":\"ls\"}\n"), "{report}");
+        assert!(report.contains("### Result · 00:00:04\n\n    TOKEN=[redacted"), "{report}");
     }
 
     #[test]
