@@ -468,3 +468,19 @@ mod shown {
         by_the_agent(VERSIONS[2]);
     }
 }
+
+/// An agent that came back says so for a while: it gives its pane another title within two seconds.
+#[test]
+fn a_restore_is_told_to_those_that_it_brought_back() {
+    let home = Home::new().unwrap();
+    prepare(&home, jiff::Timestamp::now());
+    let folder = home.state().join("instances/restore");
+    fs::create_dir_all(&folder).unwrap();
+    let at = jiff::Timestamp::now();
+    let report = json!({"at": at, "restored": 4, "total": 4, "panes": [{"sessionId": SESSION}]});
+    fs::write(folder.join("last-restore.json"), report.to_string()).unwrap();
+    let shown = lines(&mut command(&home, &[]), &input(&home, SESSION));
+    assert!(shown.iter().any(|line| line.contains("Restored: 4/4 sessions")), "{shown:?}");
+    let other = lines(&mut command(&home, &[]), &input(&home, "38781704-d577-4a61-adde-b05ffab31833"));
+    assert!(!other.iter().any(|line| line.contains("Restored")), "{other:?}");
+}

@@ -88,6 +88,29 @@ pub(crate) fn dead_ends(
     }
 }
 
+/// Links the conversation of a fresh agent to the one that it has taken over: a restore wrote that down with the old one.
+pub(crate) fn takeovers(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
+    let unlinked = |record: &SessionRecord| {
+        let next = record.next_id.as_ref().filter(|next| **next != record.session_id)?;
+        let new = records.get(next).filter(|_| record.status == Status::Crashed)?;
+        let known = new.previous_ids.contains(&record.session_id) || record.previous_ids.contains(next);
+        (!known).then(|| (record.session_id.clone(), next.clone(), new.created))
+    };
+    let taken: Vec<_> = records.values().filter_map(unlinked).collect();
+    let mut notes = Vec::new();
+    for (old, new, at) in taken {
+        let mut chain = records.get(&old).map(|record| record.previous_ids.clone()).unwrap_or_default();
+        chain.push(old.clone());
+        if let Some(record) = records.get_mut(&new) {
+            chain.retain(|id| *id != new && !record.previous_ids.contains(id));
+            record.previous_ids.extend(chain);
+            let entry = note(at, "session_followed", &new).with("from", old.as_str());
+            notes.push(mark(entry, format!("takes over {old}")));
+        }
+    }
+    notes
+}
+
 /// The conversation that arguments resume.
 fn resumed_by(argv: &[String]) -> Option<SessionId> {
     let pair = argv

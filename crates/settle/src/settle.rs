@@ -219,6 +219,7 @@ impl Settler {
         world.ask(&sockets(records.values()));
         notes.extend(follow::follow(&mut records, &world));
         notes.extend(follow::origins(&mut records));
+        notes.extend(follow::takeovers(&mut records));
         follow::dead_ends(&mut records, &world, &settled.closed);
         settled.forgotten = self.forgotten(&records);
         for id in &settled.forgotten {

@@ -37,6 +37,8 @@ pub enum State {
     Shell,
     /// Is gone without its user's doing.
     Crashed,
+    /// A pane waits to start it again, when its user looks there or says so.
+    Dormant,
     /// Was ended by its user.
     Ended,
     /// It cannot be told.
@@ -52,6 +54,7 @@ impl State {
             State::Waiting => "waiting",
             State::Shell => "shell",
             State::Crashed => "crashed",
+            State::Dormant => "dormant",
             State::Ended => "ended",
             State::Unknown => "unknown",
         }
@@ -64,6 +67,7 @@ impl State {
             State::Idle | State::Shell => "○",
             State::Waiting => "◐",
             State::Crashed => "✕",
+            State::Dormant => "◌",
             State::Ended => "·",
             State::Unknown => "?",
         }
@@ -151,7 +155,7 @@ impl AgentView {
             State::Crashed => 1,
             _ if self.stalled => 2,
             State::Busy => 3,
-            State::Shell | State::Idle => 4,
+            State::Shell | State::Idle | State::Dormant => 4,
             State::Unknown => 5,
             State::Ended => 6,
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agents::SessionId;
 use agents::claude::chain::{raw_arguments, tty_name};
 use agents::claude::pid_domain::{PidDomain, Reach, Vantage};
 use agents::claude::process::{Process, Processes};
@@ -200,6 +201,17 @@ impl World {
     /// The pane of this terminal, on whatever server has it.
     pub fn pane_of_tty(&self, tty: &str) -> Option<(&Server, &Pane)> {
         self.alive_servers().find_map(|server| Some((server, server.pane_of_tty(tty)?)))
+    }
+
+    /// Whether a pane waits to start the agent of a conversation: it is tagged with it, and our own program waits in it.
+    pub fn waits_for(&self, session: &SessionId) -> bool {
+        let waits = |pane: &Pane| {
+            let process = self.processes.as_ref().and_then(|processes| processes.get(&pane.pid));
+            let words = process.map(|process| process.first_words.as_slice()).unwrap_or_default();
+            matches!(words, [_, group, verb] if group == "pane" && verb == "wait")
+        };
+        let tagged = |pane: &&Pane| pane.tag.as_deref() == Some(session.as_str());
+        self.alive_servers().flat_map(|server| &server.panes).filter(tagged).any(waits)
     }
 
     /// Every server that answered.

@@ -12,6 +12,8 @@ pub(crate) mod statusline;
 pub(crate) mod style;
 pub(crate) mod tmux_status;
 
+pub(crate) use tmux_status::restored;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;

@@ -10,6 +10,7 @@ use agents::SessionId;
 use jiff::{SignedDuration, Timestamp};
 use state::config::{Config, ConfigError, Statusline};
 use state::{StateDir, spool};
+use statusline::prepared::{Notice, NoticeKind};
 use statusline::{Input, Prepared, View, render};
 
 use super::keep::Kept;
@@ -57,8 +58,13 @@ pub(crate) fn show(keep: Option<&OsStr>) {
         complaints.push(format!("what came names no session ({} bytes)", bytes.len()));
     }
     let known = state.as_ref().ok().zip(session.as_ref());
-    let prepared = known.map(|(state, session)| prepared(state, session)).unwrap_or_default();
     let now = Timestamp::now();
+    let mut prepared = known.map(|(state, session)| prepared(state, session)).unwrap_or_default();
+    // A restored agent gives its pane another title within two seconds: this stays for a while.
+    prepared.notices.extend(known.and_then(|(state, session)| {
+        let restored = super::restored(state, now).filter(|restored| restored.concerns(session.as_str()))?;
+        Some(Notice::new(NoticeKind::Info, restored.words()))
+    }));
 
     let mut out = match kept.transpose() {
         Ok(kept) => kept.map(Kept::finish).unwrap_or_default(),

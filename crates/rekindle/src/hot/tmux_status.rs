@@ -33,7 +33,7 @@ pub(crate) fn show() {
     let places = Places::new();
     let Ok(Some(state)) = StateDir::existing(&places.state) else { return };
     let now = Timestamp::now();
-    let segment = restored(&state, now).unwrap_or_else(|| {
+    let segment = restored(&state, now).map(|restored| restored.painted()).unwrap_or_else(|| {
         let keep = Config::load(Some(&places.config)).unwrap_or_default().restore.keep_map;
         let keep = SignedDuration::try_from(keep).unwrap_or(SignedDuration::MAX);
         let registry = super::read_small(&state.instances().join("registry.json"), LARGEST);
@@ -47,28 +47,54 @@ pub(crate) fn show() {
     }
 }
 
+/// A restore of a moment ago.
 #[derive(Deserialize)]
-struct LastRestore {
-    at: Timestamp,
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastRestore {
+    pub(crate) at: Timestamp,
     restored: u64,
     total: u64,
+    #[serde(default)]
+    panes: Vec<RestoredPane>,
 }
 
-/// `Restored 4/4`, for a while after a restore.
-fn restored(state: &StateDir, now: Timestamp) -> Option<String> {
-    let path = state.instances().join("restore/last-restore.json");
-    restored_words(&super::read_small(&path, LARGEST).ok()?, now)
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RestoredPane {
+    #[serde(default)]
+    session_id: Option<String>,
 }
 
-fn restored_words(bytes: &[u8], now: Timestamp) -> Option<String> {
-    let last: LastRestore = serde_json::from_slice(bytes).ok()?;
-    if now.duration_since(last.at).abs() > RESTORED_FOR {
-        return None;
+impl LastRestore {
+    /// `Restored: 4/4 sessions`.
+    pub(crate) fn words(&self) -> String {
+        match self.total {
+            0 => "Restored".to_owned(),
+            total => format!("Restored: {}/{total} sessions", self.restored),
+        }
     }
-    Some(match last.total {
-        0 => "Restored".to_owned(),
-        total => format!("Restored {}/{total}", last.restored),
-    })
+
+    /// The same in tmux's own colours: green where everybody is back.
+    fn painted(&self) -> String {
+        let colour = if self.restored < self.total { "yellow" } else { "green" };
+        format!("#[fg={colour}]{}#[default]", self.words())
+    }
+
+    /// Whether it concerned this conversation.
+    pub(crate) fn concerns(&self, session: &str) -> bool {
+        self.panes.iter().any(|pane| pane.session_id.as_deref() == Some(session))
+    }
+}
+
+/// The last restore, for a while.
+pub(crate) fn restored(state: &StateDir, now: Timestamp) -> Option<LastRestore> {
+    let path = state.instances().join("restore/last-restore.json");
+    recent(&super::read_small(&path, LARGEST).ok()?, now)
+}
+
+fn recent(bytes: &[u8], now: Timestamp) -> Option<LastRestore> {
+    let last: LastRestore = serde_json::from_slice(bytes).ok()?;
+    (now.duration_since(last.at).abs() <= RESTORED_FOR).then_some(last)
 }
 
 /// What matters of a conversation.
@@ -135,15 +161,17 @@ mod tests {
     fn a_restore_is_told_for_a_while() {
         let last = |restored: u64, total: u64| {
             let text = format!(
-                r#"{{"schema":1,"at":"{}","restored":{restored},"total":{total},"panes":[]}}"#,
+                r#"{{"schema":1,"at":"{}","restored":{restored},"total":{total},"panes":[{{"sessionId":"a"}}]}}"#,
                 at(1000)
             );
-            restored_words(text.as_bytes(), at(1600))
+            recent(text.as_bytes(), at(1600)).unwrap()
         };
-        assert_eq!(last(4, 4).as_deref(), Some("Restored 4/4"));
-        assert_eq!(last(0, 0).as_deref(), Some("Restored"));
+        assert_eq!(last(4, 4).painted(), "#[fg=green]Restored: 4/4 sessions#[default]");
+        assert_eq!(last(3, 4).painted(), "#[fg=yellow]Restored: 3/4 sessions#[default]");
+        assert_eq!(last(0, 0).words(), "Restored");
+        assert!(last(4, 4).concerns("a") && !last(4, 4).concerns("b"));
         let text = format!(r#"{{"at":"{}","restored":1,"total":2}}"#, at(1000));
-        assert_eq!(restored_words(text.as_bytes(), at(1601)), None);
-        assert_eq!(restored_words(b"{}", at(0)), None);
+        assert!(recent(text.as_bytes(), at(1601)).is_none());
+        assert!(recent(b"{}", at(0)).is_none());
     }
 }

@@ -4,9 +4,10 @@ use serde_json::{Map, Value, json};
 use state::record::{SessionRecord, Status};
 
 use crate::view::State;
+use crate::world::World;
 
 /// Makes the registry.
-pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> Value {
+pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>, world: &World) -> Value {
     let mut object = Map::new();
     object.insert("schema".to_owned(), 1.into());
     for record in records {
@@ -20,7 +21,7 @@ pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> 
             "created": record.created,
             "last_seen": record.last_seen,
             "status": record.status,
-            "state": state(record).word(),
+            "state": state(record, world).word(),
             "reason": record.reason,
         });
         object.insert(record.session_id.to_string(), entry);
@@ -29,10 +30,13 @@ pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> 
 }
 
 /// What its agent was at when it was last heard.
-fn state(record: &SessionRecord) -> State {
+fn state(record: &SessionRecord, world: &World) -> State {
     match record.status {
         Status::Active => record.activity.map_or(State::Unknown, |activity| activity.state.into()),
         Status::EndedCleanly => State::Ended,
+        Status::Crashed if world.waits_for(&record.session_id) => State::Dormant,
+        // It goes on in a fresh agent, and is waited for no longer.
+        Status::Crashed if record.next_id.is_some() => State::Ended,
         Status::Crashed => State::Crashed,
     }
 }

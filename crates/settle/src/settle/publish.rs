@@ -62,7 +62,7 @@ impl Settler {
         let panes = map::map(records.values(), &owners, &self.summaries(), since, log);
         derive::write(&folder.join("pane-session-map.json"), &pretty(&panes))?;
         state::accounts::note(&self.state, records.values())?;
-        derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values())))?;
+        derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values(), world)))?;
         for id in endings.keys() {
             let Some(record) = records.get(id) else { continue };
             let summary =

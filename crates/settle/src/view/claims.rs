@@ -144,7 +144,11 @@ impl Claims {
         let reason = record.reason.clone().unwrap_or_else(|| "no reason".to_owned());
         match record.status {
             Status::EndedCleanly | Status::Crashed => {
-                let state = if record.status == Status::Crashed { State::Crashed } else { State::Ended };
+                let state = match record.status {
+                    Status::Crashed if world.waits_for(&record.session_id) => State::Dormant,
+                    Status::Crashed => State::Crashed,
+                    _ => State::Ended,
+                };
                 let (source, words) = match end {
                     Some(end) => (end.source.as_str(), format!("{reason}: {}", end.detail)),
                     None => (source, format!("it said so: {reason}")),
@@ -272,7 +276,9 @@ impl Claims {
             life: self.life.unwrap_or(Life::Unknown),
             pane,
             terminal,
-            reason: self.reason.filter(|_| matches!(state.value, State::Crashed | State::Ended)),
+            reason: self
+                .reason
+                .filter(|_| matches!(state.value, State::Crashed | State::Dormant | State::Ended)),
             state,
             since,
             name,

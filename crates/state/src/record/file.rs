@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::provenance::{distrust, fill_in, mark_untrusted};
 use super::{SCHEMA, SessionRecord};
@@ -156,6 +156,7 @@ pub fn store(state: &StateDir, key: &Key, held: &Held) -> Result<(), RecordError
         return Err(RecordError::Broken { path, why: "it is no object".to_owned() });
     };
     carry(&held.original, &mut written);
+    repeat_run(&held.record, &mut written);
     if let (Some(Value::Array(old)), Some(Value::Array(new))) =
         (held.original.get("runs"), written.get_mut("runs"))
     {
@@ -172,6 +173,31 @@ pub fn store(state: &StateDir, key: &Key, held: &Held) -> Result<(), RecordError
     durable::private_dir(&state.session_health())?;
     durable::replace(&path, key.seal(Subject::Record(&held.record.session_id), &text).as_bytes())?;
     Ok(())
+}
+
+/// Repeats the newest run at the top, in the shape of the lifecycle design, for programs that read records. Always made anew
+/// from `runs`, and never read back.
+fn repeat_run(record: &SessionRecord, written: &mut Map<String, Value>) {
+    let run = record.run();
+    let place = record.place.as_ref().or_else(|| run.and_then(|run| run.tmux.as_ref()));
+    // A session's name has no colon and no point.
+    let parts = place.and_then(|place| {
+        let (session, rest) = place.reference.rsplit_once(':')?;
+        let (window, pane) = rest.rsplit_once('.')?;
+        // On another server its name stands before it.
+        let session = session.rsplit_once("//").map_or(session, |(_, session)| session);
+        Some(json!({"session": session, "window": window, "pane": pane}))
+    });
+    let repeated = [
+        ("launchedAt", json!(run.map(|run| run.launched_at.as_millisecond()))),
+        ("slotId", json!(run.map(|run| &run.slot_id))),
+        ("configDir", json!(run.map(|run| &run.config_dir))),
+        ("keychainService", json!(run.map(|run| &run.keychain_service))),
+        ("email", json!(run.map(|run| &run.email))),
+        ("claudeVersion", json!(run.map(|run| &run.claude_version))),
+        ("tmux", json!(parts)),
+    ];
+    written.extend(repeated.map(|(key, value)| (key.to_owned(), value)));
 }
 
 /// Every key we know is always written, so whatever else was there is somebody else's and stays.
@@ -230,6 +256,51 @@ mod tests {
         assert_eq!(again.origin, Origin::Genuine);
         assert_eq!(again.record.runs[0].provenance, Some(Provenance::Untrusted), "a new code raises nothing");
         assert_eq!(ids(&state).unwrap(), [id]);
+    }
+
+    #[test]
+    fn the_newest_run_is_repeated_at_the_top_and_never_read_from_there() {
+        let (_dir, state, key, id) = room();
+        let mut record = SessionRecord::new(id.clone(), Timestamp::UNIX_EPOCH);
+        let place = |reference: &str| crate::record::TmuxPlace {
+            socket: "/s".into(),
+            server: 1,
+            started: 2,
+            pane: "%4".to_owned(),
+            reference: reference.to_owned(),
+        };
+        let newest = Run {
+            launched_at: Timestamp::from_millisecond(1_738_854_720_123).unwrap(),
+            slot_id: Some("slot-1".to_owned()),
+            claude_version: Some("2.1.31".to_owned()),
+            ..run()
+        };
+        record.runs = vec![run(), newest];
+        record.place = Some(place("side//main:1.0"));
+        store(&state, &key, &Held::fresh(record)).unwrap();
+        let file = path(&state, &id);
+        let read = || serde_json::from_str::<Value>(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let value = read();
+        assert_eq!(
+            (&value["launchedAt"], &value["slotId"]),
+            (&json!(1_738_854_720_123_u64), &json!("slot-1"))
+        );
+        assert_eq!((&value["claudeVersion"], &value["email"]), (&json!("2.1.31"), &Value::Null));
+        assert_eq!(value["tmux"], json!({"session": "main", "window": "1", "pane": "0"}));
+        // Whatever stands there is made anew.
+        let edited = std::fs::read_to_string(&file)
+            .unwrap()
+            .replace("\"slotId\": \"slot-1\",", "\"slotId\": \"slot-9\",");
+        durable::replace(&file, edited.as_bytes()).unwrap();
+        let mut held = load(&state, Some(&key), &id).unwrap().unwrap();
+        held.record.runs.clear();
+        held.record.place = None;
+        store(&state, &key, &held).unwrap();
+        let value = read();
+        assert_eq!(
+            (&value["slotId"], &value["tmux"], &value["launchedAt"]),
+            (&Value::Null, &Value::Null, &Value::Null)
+        );
     }
 
     #[test]

@@ -121,6 +121,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         if let Some(tmux) = changes.iter().find(|change| change.part == Part::Tmux) {
             let file = request.tmux.as_ref().map_or(&tmux.path, |tmux| &tmux.file);
             out.line(&format!("tmux servers that run already: tmux source-file {}", file.display()));
+            out.line("To see agents and restores in tmux's status bar, add this to your tmux.conf:");
+            out.line("  set -ag status-right ' #{E:@rekindle_status}'");
         }
     }
     out.finish()

@@ -13,7 +13,7 @@ pub(crate) use table::paused_words;
 use super::go;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, colour, paint, say};
+use crate::output::{Out, ago, colour, paint, say};
 use crate::survey::Survey;
 use crate::watch;
 
@@ -105,7 +105,9 @@ fn matters(context: &Context, survey: &Survey, agent: &AgentView) -> bool {
     let recent = age.is_some_and(|age| age <= context.config.restore.keep_map);
     match agent.state.value {
         State::Ended => false,
-        State::Crashed => recent,
+        // One that goes on in a fresh agent is waited for no longer.
+        State::Crashed => recent && survey.record(agent).is_none_or(|record| record.next_id.is_none()),
+        State::Dormant => true,
         State::Unknown => agent.is_live() || recent,
         _ => true,
     }
@@ -123,6 +125,9 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(String::new());
         lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
     }
+    lines.extend(crate::hot::restored(&context.clinic.state, survey.now).map(|restored| {
+        format!("{} {}: `rekindle restore --last` shows it", restored.words(), ago(restored.at))
+    }));
     if !survey.settled.alarms.is_empty() {
         lines.push(String::new());
         let alarms = survey.settled.alarms.iter();

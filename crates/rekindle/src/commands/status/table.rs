@@ -71,7 +71,7 @@ fn colour(agent: &AgentView) -> Option<Colour> {
         _ if agent.stalled => Some(Colour::Red),
         State::Busy => Some(Colour::Green),
         State::Ended | State::Unknown => Some(Colour::Grey),
-        State::Idle | State::Shell => None,
+        State::Idle | State::Shell | State::Dormant => None,
     }
 }
 
@@ -101,6 +101,7 @@ pub(super) fn totals(survey: &Survey, shown: &[&AgentView], everything: bool) ->
         State::Busy,
         State::Idle,
         State::Shell,
+        State::Dormant,
         State::Unknown,
         State::Ended,
     ];
