@@ -33,6 +33,7 @@ impl Desk {
         let done = desk.home.rekindle(&["init", "--tmux", "--yes"]).unwrap();
         assert!(done.success(), "{}", done.words());
         assert!(done.stdout.contains("tmux source-file"), "{}", done.stdout);
+        assert!(done.stdout.contains("set -ag status-right ' #{E:@rekindle_status}'"), "{}", done.stdout);
         desk
     }
 
@@ -174,12 +175,28 @@ fn a_fresh_server_brings_the_crashed_one_back_and_only_once() {
     assert!(wait_until(DEADLINE, || desk.sessions() == ["fresh", "one", "two"]), "{:?}", desk.sessions());
     desk.saved("of all of them", |save| save["counts"]["panes"] == 4 && save["counts"]["servers"] == 1);
     let status = desk.home.rekindle(&["tmux-status"]).unwrap();
-    assert_eq!((status.stdout.as_str(), status.code()), ("Restored\n", Some(0)));
+    assert_eq!((status.stdout.as_str(), status.code()), ("#[fg=green]Restored#[default]\n", Some(0)));
     // Read again, the configuration asks for nothing: what its user closes stays closed.
     desk.tmux(&["kill-session", "-t", "one"]);
     desk.tmux(&["source-file", &desk.conf().to_string_lossy()]);
     desk.saved_sessions(&["fresh", "two"]);
     assert_eq!((desk.sessions(), desk.journal("restored")), (vec!["fresh".to_owned(), "two".to_owned()], 1));
+}
+
+/// What a shell shows is taken with the events of agents and of tmux: no timer is needed for it.
+#[test]
+fn what_shells_show_is_as_new_as_the_newest_event() {
+    let desk = Desk::wired();
+    desk.open("one");
+    desk.saved_sessions(&["one"]);
+    desk.tmux(&["send-keys", "-t", "one", "said before the event", "Enter"]);
+    assert!(wait_until(DEADLINE, || desk.tmux(&["capture-pane", "-p", "-t", "one"]).contains("said before")));
+    assert!(desk.home.rekindle(&["tick", "--event"]).unwrap().success());
+    let shows = || {
+        let shown = desk.home.rekindle(&["saves", "show", "--scrollback", "one:0.0"]).unwrap();
+        shown.stdout.contains("said before the event")
+    };
+    assert!(wait_until(DEADLINE, shows), "{:?} {}", desk.current(), desk.log());
 }
 
 /// F-others-1

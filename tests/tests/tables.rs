@@ -35,14 +35,7 @@ const TABLES: [Case; 12] = [
 /// The machine, with a row of one transcript lost and a report of a restore.
 fn machine() -> OldState {
     let state = OldState::unpack().unwrap();
-    let folder = state.path("home/.claude/projects/-mnt-project");
-    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let damaged = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("c59c9e3e");
-    let transcript = files.find(damaged).unwrap();
-    let rows = fs::read_to_string(&transcript).unwrap();
-    let spoken = |row: &&str| row.contains("\"type\":\"assistant\"");
-    let lost = rows.lines().filter(spoken).nth(1).unwrap();
-    fs::write(&transcript, rows.replace(&format!("{lost}\n"), "")).unwrap();
+    lose_a_row(&state, "c59c9e3e");
     let pane = |pane: &str, session: &str| {
         let reason =
             "its directory /mnt/project/a/rather/long/path is gone, and so is everything that was in it";
@@ -53,6 +46,38 @@ fn machine() -> OldState {
     fs::create_dir_all(state.path("state/instances/restore")).unwrap();
     fs::write(state.path("state/instances/restore/last-restore.json"), report.to_string()).unwrap();
     state
+}
+
+fn transcript(state: &OldState, session: &str) -> PathBuf {
+    let folder = state.path("home/.claude/projects/-mnt-project");
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let wanted = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(session);
+    files.find(wanted).unwrap()
+}
+
+/// Takes a reply out of the middle of a transcript.
+fn lose_a_row(state: &OldState, session: &str) {
+    let transcript = transcript(state, session);
+    let rows = fs::read_to_string(&transcript).unwrap();
+    let spoken = |row: &&str| row.contains("\"type\":\"assistant\"");
+    let lost = rows.lines().filter(spoken).nth(1).unwrap();
+    fs::write(&transcript, rows.replace(&format!("{lost}\n"), "")).unwrap();
+}
+
+/// A repair of many tells of each as it goes, on a terminal.
+#[test]
+fn a_repair_of_many_speaks() {
+    let state = machine();
+    let torn = transcript(&state, "af77719b");
+    let rows = fs::read_to_string(&torn).unwrap();
+    fs::write(&torn, format!("{{\"type\":\"us\n{rows}")).unwrap();
+    let all = shown(&state, &["repair", "--all", "--dry-run"], 80, true);
+    for line in ["1/2  ", "2/2  "] {
+        assert!(
+            all.lines().any(|shown| shown.starts_with(line) && shown.ends_with("would be repaired")),
+            "{all}"
+        );
+    }
 }
 
 fn shown(state: &OldState, words: &[&str], columns: u16, plain: bool) -> String {

@@ -476,11 +476,11 @@ pub(crate) fn repairable(scans: &[SessionScan], clinic: &Clinic) -> Vec<Transcri
 }
 
 impl Clinic {
-    /// Every conversation that a repair would change.
+    /// Every conversation that a repair would change. `progress` is told how many bytes have been looked at, and of how many.
     ///
     /// # Errors
     /// The scan failed.
-    pub fn broken(&self) -> Result<Vec<TranscriptFile>, Error> {
-        Ok(repairable(&self.scan_all(|_, _| {})?.sessions, self))
+    pub fn broken(&self, progress: impl Fn(u64, u64) + Sync) -> Result<Vec<TranscriptFile>, Error> {
+        Ok(repairable(&self.scan_all(progress)?.sessions, self))
     }
 }

@@ -1,3 +1,5 @@
+use std::io::IsTerminal;
+
 use agents::claude::TranscriptFile;
 use doctor::{CopyOptions, RepairOptions, RepairOutcome, RepairStatus, Target};
 use serde_json::{Value, json};
@@ -6,7 +8,7 @@ use transcript::Change;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, colour, count, one_line, paint, say};
+use crate::output::{Bar, Out, colour, count, one_line, paint, say};
 
 /// Mend damaged conversations; every byte that was there is kept
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             if !args.dry_run {
                 context.clinic.settle_intents(None)?;
             }
-            let broken = context.clinic.broken()?;
+            let bar = Bar::new("checking");
+            let broken = context.clinic.broken(|done, total| bar.at(done, total))?;
+            drop(bar);
             if broken.is_empty() && !args.json {
                 say("Every conversation is healthy.");
             }
@@ -67,7 +71,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         (None, true) => context.begin_operation("repair --all"),
         (None, false) => context.begin_operation("repair"),
     };
-    let results = context.clinic.repair(&files, options, |_| {});
+    let mut done = 0;
+    let results = context.clinic.repair(&files, options, |outcome| {
+        done += 1;
+        // Many take many seconds, and where another program reads the report has it all.
+        if files.len() > 1 && std::io::stderr().is_terminal() {
+            let word = word(outcome.status, args.dry_run);
+            say(&format!("{done}/{}  {}  {word}", files.len(), outcome.session.short()));
+        }
+    });
     drop(operation);
     let mut out = Out::new();
     let mut outcomes = Vec::new();
@@ -121,19 +133,23 @@ fn verdict(outcomes: &[RepairOutcome], errors: usize) -> Exit {
     }
 }
 
+fn word(status: RepairStatus, dry_run: bool) -> &'static str {
+    match (status, dry_run) {
+        (RepairStatus::Repaired, true) => "would be repaired",
+        (RepairStatus::Repaired, false) => "repaired",
+        (RepairStatus::AlreadyHealthy, _) => "already healthy",
+        (RepairStatus::Refused, _) => "refused",
+        (RepairStatus::Failed, _) => "failed",
+    }
+}
+
 fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Out) {
     if args.json {
         out.json(report(outcomes));
         return;
     }
     for outcome in outcomes {
-        let word = match (outcome.status, args.dry_run) {
-            (RepairStatus::Repaired, true) => "would be repaired",
-            (RepairStatus::Repaired, false) => "repaired",
-            (RepairStatus::AlreadyHealthy, _) => "already healthy",
-            (RepairStatus::Refused, _) => "refused",
-            (RepairStatus::Failed, _) => "failed",
-        };
+        let word = word(outcome.status, args.dry_run);
         let code = match outcome.status {
             RepairStatus::Repaired | RepairStatus::AlreadyHealthy => "32",
             RepairStatus::Refused => "33",

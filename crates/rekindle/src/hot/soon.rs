@@ -113,7 +113,11 @@ fn rest_and_save(state: &StateDir, kind: Kind) -> Result<Option<Vec<u8>>, Failur
         if !state.path().exists() || state.paused().exists() {
             return Ok(None);
         }
-        if save::follow(&Context::load()?, kind, None)?.is_none() && begun.elapsed() < LONGEST_RESTORE {
+        // What shells show is never older than the newest event of an agent or of tmux.
+        let scrollback_after = Some(Duration::ZERO);
+        if save::follow(&Context::load()?, kind, scrollback_after)?.is_none()
+            && begun.elapsed() < LONGEST_RESTORE
+        {
             (since, round) = (Instant::now(), Instant::now());
             continue;
         }
