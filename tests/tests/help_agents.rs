@@ -246,8 +246,8 @@ fn help_of_recover() {
     Options:
           --all            Everybody that crashed
           --dry-run        Say what would be done, and do nothing
-          --preview        Print what a fresh agent would be told of one of them,
-                           and do nothing
+          --preview        Print what one of them would be told, and do nothing
+          --continue       Have agents go on at once: submit their prompt
           --auto <ON|OFF>  Whether they may be brought back by themselves, where
                            recovery.auto_recover is on [possible values: on, off]
           --owner-gone     Recover one session although rekindle cannot tell whether

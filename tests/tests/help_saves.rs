@@ -169,6 +169,7 @@ fn help_of_restore() {
           --yes               Do not ask
           --lazy              Let each pane show what it will resume, and resume it
                               when it is looked at
+          --continue          Have agents go on at once: submit their prompt
           --last              Say what the last restore did, and do nothing
           --max-parallel <N>  Agents that start at once
           --json              Print one JSON object

@@ -50,13 +50,26 @@ fn kill(lab: &Lab, record: &Value) {
     lab.settle_until(&id(record), "crashed", |record| record["status"] == "crashed").unwrap();
 }
 
-/// Waits until an agent has drawn its composer: what is typed before is lost.
-fn ready(lab: &Lab) {
-    assert!(
-        wait_until(PATIENCE, || lab.screen("work:0.0").contains("for shortcuts")),
-        "{}",
-        lab.screen("work:0.0")
-    );
+/// The end of the prompt with which agents go on.
+const GO_ON: &str = "Do not apologise for the interruption: just go on.";
+
+/// What the agent has sent with the prompt to go on, in each of its own requests.
+fn gone_on(lab: &Lab) -> Vec<String> {
+    lab.api.requests_with(GO_ON).into_iter().filter(|one| one.main).map(|one| one.messages).collect()
+}
+
+/// Presses Enter on the prompt that stands ready in `work:0.0`, and returns what was sent with it.
+fn press_enter(lab: &Lab) -> String {
+    let shows = || lab.screen("work:0.0").contains("apologise");
+    assert!(wait_until(PATIENCE, shows), "{}", lab.screen("work:0.0"));
+    assert_eq!(gone_on(lab), Vec::<String>::new(), "nothing is submitted unasked");
+    // An Enter can be lost while the agent draws.
+    let heard = (0..10).any(|_| {
+        lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();
+        wait_until(std::time::Duration::from_secs(6), || !gone_on(lab).is_empty())
+    });
+    assert!(heard, "{}", lab.screen("work:0.0"));
+    gone_on(lab).remove(0)
 }
 
 /// A shell in `work:0.0` on a terminal that nobody was killed on.
@@ -64,7 +77,8 @@ fn clean_shell(lab: &Lab) {
     lab.tmux(&["respawn-pane", "-k", "-t", "work:0.0", "exec bash --norc --noprofile"]).unwrap();
 }
 
-fn killed_at_work(version: &str) {
+/// An agent in `work:0.0` that was killed while a command of its own ran: its record, its prompt and that command.
+fn cut_off(version: &str) -> (Lab, Value, String, String) {
     let (lab, record) = agent(version, "'ask-00 please'");
     let command = format!("touch {}/begun; {}", lab.home.root().display(), endless(&lab));
     let prompt = format!("ask-01 RUNTOOL {command}");
@@ -80,7 +94,11 @@ fn killed_at_work(version: &str) {
     assert!(pressed && running(), "{}", lab.screen("work:0.0"));
     assert!(wait_until(PATIENCE, || lab.home.root().join("begun").exists()), "{}", lab.screen("work:0.0"));
     kill(&lab, &record);
+    (lab, record, prompt, command)
+}
 
+fn killed_at_work(version: &str) {
+    let (lab, record, prompt, command) = cut_off(version);
     let listed = recover(&lab, &[]);
     let found = &listed["agents"][0];
     assert_eq!((&found["sessionId"], &found["pane"]), (&record["sessionId"], &json!("work:0.0")), "{listed}");
@@ -103,7 +121,13 @@ fn killed_at_work(version: &str) {
     let at =
         |what: &str| told.stdout.find(what).unwrap_or_else(|| panic!("{what} is missing: {}", told.words()));
     assert!(at(&half_done) < at("Agent: reply-00: noted."), "{}", told.stdout);
-    assert!(told.stdout.starts_with("RESTORATION CONTEXT\n"), "{}", told.stdout);
+    let resumed = "It would be resumed, and told this at its start:\n\nRESTORATION CONTEXT\nYou are ";
+    assert!(told.stdout.starts_with(resumed), "{}", told.stdout);
+    assert!(
+        told.stdout.contains("\n\nIts prompt would be ready for one Enter:\n\nYour session broke off"),
+        "{}",
+        told.stdout
+    );
     assert!(told.stdout.contains(&format!("- process {pid} still runs, and you ")), "{}", told.stdout);
 
     let words = rekindle(&lab, &["recover"]);
@@ -125,9 +149,9 @@ fn killed_at_work(version: &str) {
     lab.tmux(&["send-keys", "-t", &shell, "1", "Enter"]).unwrap();
     let says = || lab.screen(&shell).contains("resumed");
     assert!(wait_until(PATIENCE, says), "{}", lab.screen(&shell));
-    ready(&lab);
-    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    let sent = press_enter(&lab);
     assert!(sent.contains("ask-00") && sent.contains("RESTORATION CONTEXT"), "{sent}");
+    assert!(sent.contains("restored. Half done: Bash: touch"), "{sent}");
     assert!(sent.contains("Half done, so check before you repeat it: Bash: touch"), "{sent}");
     assert!(sent.contains(&format!("process {pid} still runs, and you ")), "{sent}");
     assert!(runs(pid), "rekindle ends no command");
@@ -162,13 +186,21 @@ fn what_is_lost_goes_on_from_its_screen() {
     assert_eq!((&told["source"], &told["contextFile"]), (&json!("scrollback"), &Value::Null), "{told}");
     let done = recover(&lab, &["--all"]);
     assert_eq!(done["panes"][0]["outcome"], "fresh_with_context", "{done}");
-    ready(&lab);
-    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    assert_eq!(done["panes"][0]["continued"], "ready", "{done}");
+    let sent = press_enter(&lab);
     assert!(sent.contains("User (read from the screen): ask-00 please"), "{sent}");
     assert_eq!(recover(&lab, &[])["agents"], json!([]), "the old one is waited for no longer");
+    let shown = rekindle(&lab, &["status", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let agents = shown["agents"].as_array().unwrap();
+    assert_eq!((agents.len(), agents[0]["state"] == "crashed"), (1, false), "status agrees: {shown}");
+    let fresh = done["panes"][0]["sessionId"].as_str().unwrap();
+    assert_eq!(lab.record(fresh).unwrap()["previousIds"], json!([id(&record)]));
+    let words = rekindle(&lab, &["status"]);
+    assert!(words.stdout.contains("Restored: 1/1 sessions"), "{}", words.words());
 }
 
-/// More than a hook takes goes to a file that only its user can read, and the first prompt names it.
+/// More than a hook takes goes to a file that only its user can read, and the prompt names it; it waits like a short one.
 #[test]
 fn what_is_long_goes_to_a_file() {
     let (lab, record) = agent(VERSIONS[1], "'ask-00 please'");
@@ -189,9 +221,69 @@ fn what_is_long_goes_to_a_file() {
     assert_eq!(kept.trim_end(), told["text"].as_str().unwrap().trim_end());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let asked = told["firstPrompt"].as_str().unwrap();
-    let heard = || lab.api.requests_with(&file).into_iter().find(|request| request.main);
-    assert!(wait_until(PATIENCE, || heard().is_some()), "{}", lab.screen("work:0.0"));
-    assert!(heard().unwrap().messages.contains(asked));
+    let sent = press_enter(&lab);
+    assert!(sent.contains(asked) && asked.contains(&file), "{sent}");
+    assert!(sent.contains(&format!("is in {file}: read all of it")), "its hook names the file, too: {sent}");
+}
+
+/// Brought back by itself, an agent that was cut off goes on: the prompt is submitted once, and names what was half done.
+#[test]
+fn cut_off_it_goes_on_by_itself_exactly_once() {
+    let (lab, record, _, _) = cut_off(VERSIONS[2]);
+    let config = lab.home.home().join(".config/rekindle");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[recovery]\nauto_recover = true\n").unwrap();
+    let ticked = rekindle(&lab, &["tick", "--json"]);
+    let ticked: Value = serde_json::from_str(&ticked.stdout).unwrap();
+    assert_eq!(ticked["recovered"], 1, "{ticked}");
+    assert!(wait_until(PATIENCE, || !gone_on(&lab).is_empty()), "{}", lab.screen("work:0.0"));
+    let last: Value = serde_json::from_str(&rekindle(&lab, &["restore", "--last", "--json"]).stdout).unwrap();
+    assert_eq!(last["panes"][0]["continued"], "submitted", "{last}");
+    // Whatever the agent does then, it was told once.
+    let sent = gone_on(&lab);
+    assert!(sent.iter().all(|messages| messages.matches(GO_ON).count() == 1), "{sent:?}");
+    let rows = || fs::read_to_string(record["transcriptPath"].as_str().unwrap()).unwrap();
+    let told = |row: &&str| row.contains(r#""type":"user""#) && row.contains(GO_ON);
+    assert!(wait_until(PATIENCE, || rows().lines().any(|row| told(&row))), "{}", rows());
+    assert_eq!(rows().lines().filter(told).count(), 1, "{}", rows());
+}
+
+/// The steps are told one by one, with the agent's task and the way to it. `--continue` is its user's own word: the prompt is
+/// submitted although the last turn had ended.
+#[test]
+fn the_steps_are_shown_and_its_user_may_have_it_go_on() {
+    let (lab, record) = agent(VERSIONS[2], "'ask-00 please'");
+    let name = record["name"].as_str().unwrap();
+    let task = json!([{"id": "shop-7", "title": "Mend the cart", "status": "in_progress", "assignee": name}]);
+    lab.home.script("bd", &format!("echo '{task}'")).unwrap();
+    kill(&lab, &record);
+    let listed = recover(&lab, &[]);
+    let found = &listed["agents"][0];
+    assert_eq!((&found["bead"], &found["pane"]), (&json!("shop-7"), &json!("work:0.0")), "{listed}");
+    let told = recover(&lab, &["--preview"]);
+    for figure in ["lines", "tokens", "prompts", "replies", "act"] {
+        assert_eq!(told[figure], found[figure], "the preview agrees about {figure}: {told}");
+    }
+    assert_eq!(told["told"]["prompt"], Value::Null, "its turn had ended: {told}");
+    let lines = found["lines"].as_u64().unwrap();
+    let done = rekindle(&lab, &["recover", "work:0.0", "--continue"]);
+    assert!(done.success(), "{}", done.words());
+    for line in [
+        format!("Recovering {name} ("),
+        format!(
+            "\nCaptured context: {lines} lines\nParsed exchanges: 1 prompt, 1 reply\nLast activity: reply-00: noted."
+        ),
+        "\nHand-off bead: shop-7 Mend the cart\n".to_owned(),
+        "\n✓ Agent resumed in work:0.0\n✓ Told what happened (".to_owned(),
+        "\n✓ Told to go on: the agent works\n".to_owned(),
+        "\nAttach with: tmux ".to_owned(),
+    ] {
+        assert!(done.stdout.contains(&line), "{line} is missing: {}", done.words());
+    }
+    assert!(wait_until(PATIENCE, || !gone_on(&lab).is_empty()), "{}", lab.screen("work:0.0"));
+    let sent = gone_on(&lab);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert!(sent[0].contains("Nothing was half done: the last turn had ended."), "{}", sent[0]);
 }
 
 /// One by its name, then all at once. Two of them crashed in one pane, one after the other: the newer one gets it, and does
@@ -327,13 +419,18 @@ fn by_name_with_hand_off_and_template() {
     )
     .unwrap();
     let mine = told();
-    assert!(mine.starts_with(&format!("Again: {}\n\n# Talk\nUser (", id(&record))), "{mine}");
-    fs::write(config.join("mine.md"), "{{.Scrollback}}").unwrap();
+    assert!(mine.contains(&format!("\n\nAgain: {}\n\n# Talk\nUser (", id(&record))), "{mine}");
+    // The design's own template, in Go's spelling.
+    fs::write(config.join("mine.md"), "Recent:\n\n{{.Scrollback}}\n").unwrap();
+    assert!(told().contains("\n\nRecent:\n\nUser ("), "{}", told());
+    fs::write(config.join("mine.md"), "{{.Scroll}}").unwrap();
+    let loaded = rekindle(&lab, &["saves"]);
+    assert!(
+        loaded.stderr.contains("recovery.prompts.template: cannot understand {{.Scroll}}"),
+        "{}",
+        loaded.words()
+    );
     let wrong = rekindle(&lab, &["recover", &id(&record), "--preview"]);
     assert_eq!(wrong.code(), Some(1));
-    assert!(
-        wrong.stderr.contains("understand {{.Scrollback}} in line 1 of the template"),
-        "{}",
-        wrong.words()
-    );
+    assert!(wrong.stderr.contains("understand {{.Scroll}} in line 1 of the template"), "{}", wrong.words());
 }

@@ -74,6 +74,8 @@ fn an_interrupted_restore_is_completed() {
     let (lab, one, two) = two_agents();
     lab.crash(&[&one, &two]).unwrap();
     interrupt(&lab, &[&one, &two]);
+    let last = lab.home.rekindle_json(&["restore", "--last"]).unwrap();
+    assert_eq!((&last["interrupted"], last["panes"].as_array().unwrap().len()), (&json!(true), 2), "{last}");
     // A save in between forgets nobody.
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
     assert_eq!(saved["counts"]["agents"], 2, "{saved}");
@@ -237,6 +239,11 @@ fn a_lazy_pane_waits_for_its_user() {
     let shows = || lab.screen("work:0.0");
     assert!(wait_until(PATIENCE, || shows().contains("waits to be resumed")), "{}", shows());
     assert_eq!(agents(&lab), 0);
+    let shown = lab.rekindle(&["status", "--json"]).unwrap();
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let states: Vec<&Value> =
+        shown["agents"].as_array().unwrap().iter().map(|agent| &agent["state"]).collect();
+    assert_eq!(states, ["dormant", "dormant"], "a pane that waits is not crashed: {shown}");
     // Whoever asks for it gets it, whatever becomes of those that nobody asks for.
     lab.home.configure(&format!("[claude]\n{never}\nresume_fallback = \"error\"\n")).unwrap();
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();

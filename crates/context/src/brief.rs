@@ -10,6 +10,7 @@ use crate::clean::clean;
 use crate::cut::{beginning, characters, last_lines, shorten, tokens};
 use crate::exchange::Step;
 use crate::fit::{Limits, fit};
+use crate::go_on::{Back, GoOn, in_file};
 use crate::half_done::{half_done, in_short};
 use crate::handoff::Handoff;
 use crate::talk::Talk;
@@ -66,6 +67,17 @@ pub enum Source {
     Raw,
 }
 
+/// A task of a tracker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bead {
+    /// Its id.
+    pub id: String,
+    /// What it is about, without secrets.
+    pub title: String,
+    /// Whether it is surely this agent's.
+    pub own: bool,
+}
+
 /// What an agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brief {
@@ -89,24 +101,23 @@ pub struct Brief {
     pub last_action: Option<String>,
     /// What was half done, on a line.
     pub half_done: Option<String>,
+    /// The prompt with which a fresh agent goes on.
+    pub prompt: String,
+    /// The user's prompts that were found.
+    pub prompts: usize,
+    /// The agent's replies that were found.
+    pub replies: usize,
+    /// The tasks that a tracker has for it, and whether they are surely its own.
+    pub beads: Vec<Bead>,
     /// The file it must go to, for a hook takes less; nothing where a hook takes it.
     pub context_file: Option<PathBuf>,
 }
 
 impl Brief {
-    /// The first prompt of an agent whose brief is in a file; nothing where a hook takes it.
-    pub fn first_prompt(&self) -> Option<String> {
-        self.context_file.as_deref().map(first_prompt)
+    /// What the hook tells a fresh agent: all of it, or where it is.
+    pub fn by_hook(&self) -> String {
+        self.context_file.as_deref().map_or_else(|| self.text.clone(), in_file)
     }
-}
-
-/// The prompt that names the file with what is to be told.
-pub fn first_prompt(file: &Path) -> String {
-    format!(
-        "You take over a session that broke off. Read {} first, all of it: it holds what was said, what was done and what \
-         was left half done. Then go on with that work.",
-        file.display()
-    )
 }
 
 /// What a template is filled with.
@@ -131,12 +142,17 @@ impl Material<'_> {
         let room = room(&values, template, limits, source);
         let told = fit(&talk.exchanges, room, self.zone);
         let exchanges = Some(told.text).filter(|text| !text.is_empty());
+        let mut shows = String::new();
+        if !template.asks_for(Variable::Exchanges) {
+            // Its user wants what was going on, and knows one word for it.
+            shows.extend(exchanges.iter().map(|text| format!("{text}\n")));
+        }
         values.set(Variable::Exchanges, exchanges);
         if source == Some(Source::Raw) {
             let raw = clean(shown.unwrap_or_default());
-            let raw = last_lines(&raw, room.lines, characters(room.tokens)).to_owned();
-            values.set(Variable::Scrollback, Some(raw));
+            shows.push_str(last_lines(&raw, room.lines, characters(room.tokens)));
         }
+        values.set(Variable::Scrollback, Some(shows));
         let mut text = clean(&values.render(template));
         let mut context_file = None;
         if length(&text) > HOOK_LIMIT {
@@ -144,6 +160,8 @@ impl Material<'_> {
             text = clean(&values.render(template));
             context_file = Some(file.to_path_buf());
         }
+        let back = context_file.as_deref().map_or(Back::Fresh, Back::FreshWithFile);
+        let prompt = GoOn { back, open: &talk.open, turn_ended: None }.prompt();
         let one_line = |text: &str| shorten(&clean(text), SHOWN);
         Brief {
             lines: text.lines().count(),
@@ -160,6 +178,10 @@ impl Material<'_> {
                 Step::Stopped => String::new(),
             }),
             half_done: in_short(&talk.open, SHOWN),
+            prompts: talk.exchanges.iter().filter(|exchange| exchange.prompt.is_some()).count(),
+            replies: talk.exchanges.iter().filter(|exchange| exchange.has_reply()).count(),
+            prompt,
+            beads: self.handoff.beads(),
             context_file,
         }
     }
@@ -208,7 +230,8 @@ impl Material<'_> {
 fn room(values: &Values, template: &Template, limits: Limits, source: Option<Source>) -> Limits {
     const LEAST: Limits = Limits { lines: 20, tokens: 250 };
     let mut tried = Values(values.0.clone());
-    let variable = if source == Some(Source::Raw) { Variable::Scrollback } else { Variable::Exchanges };
+    let by_scrollback = source == Some(Source::Raw) || !template.asks_for(Variable::Exchanges);
+    let variable = if by_scrollback { Variable::Scrollback } else { Variable::Exchanges };
     tried.set(variable, Some("x".to_owned()));
     // A line for the file and its path may come too.
     tried.set(Variable::ContextFile, Some("x".repeat(200)));

@@ -78,6 +78,11 @@ const ABOUT_LINES: usize = 20;
 const ABOUT_CHARACTERS: usize = 2_000;
 
 impl Exchange {
+    /// Whether the agent said something in it.
+    pub fn has_reply(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Said(_)))
+    }
+
     /// The exchange as text, without secrets.
     pub fn text(&self, zone: &TimeZone) -> String {
         let mut text = String::new();

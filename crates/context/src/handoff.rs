@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::brief::Bead;
 use crate::clean::clean;
 use crate::cut::{beginning, shorten};
 
@@ -176,6 +177,14 @@ impl Handoff {
             Handoff::Own(issues) | Handoff::Around(issues) => issues,
             Handoff::None | Handoff::Unasked { .. } => &[],
         }
+    }
+
+    /// The tasks in it, in short.
+    pub fn beads(&self) -> Vec<Bead> {
+        let own = matches!(self, Handoff::Own(_));
+        let bead =
+            |issue: &Issue| Bead { id: clean(&issue.id), title: shorten(&clean(&issue.title), 200), own };
+        self.issues().iter().take(MOST).map(bead).collect()
     }
 
     /// The hand-off with all that is known of its own tasks; those that `shown` lacks stay as they are.

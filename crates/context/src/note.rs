@@ -24,6 +24,12 @@ pub enum Returned {
 /// A conversation that was resumed.
 #[derive(Debug, Clone, Copy)]
 pub struct Resumed<'a> {
+    /// What the agent is called.
+    pub name: Option<&'a str>,
+    /// The beginning of the conversation's id.
+    pub session: &'a str,
+    /// What it is about.
+    pub task: Option<&'a str>,
     /// Why it had ended, in a word of the contracts.
     pub reason: Option<&'a str>,
     /// How it came back.
@@ -43,17 +49,27 @@ pub struct Resumed<'a> {
 /// A note is read with every resume: what was half done takes one line.
 const HALF_DONE: usize = 300;
 
+/// A name and a task are a line together.
+const NAME: usize = 60;
+const TASK: usize = 200;
+
 /// As much for what still runs.
 const RUNNING: usize = 500;
 
 impl Resumed<'_> {
-    /// The note: a heading and three lines, and one more where a command still runs.
+    /// The note: a heading and four lines, and one more where a command still runs.
     pub fn note(&self) -> String {
         let conversation = match self.returned {
             Returned::Whole => "This conversation is whole",
             Returned::Mended => "This conversation was damaged and has been mended",
             Returned::PutBack => "This conversation was lost and has been put back from a copy",
         };
+        let you = match self.name {
+            Some(name) => format!("You are {} (session {}).", shorten(&clean(name), NAME), self.session),
+            None => format!("You are session {}.", self.session),
+        };
+        let task =
+            self.task.map(|task| format!(" Task: {}", shorten(&clean(task), TASK))).unwrap_or_default();
         let after = after(self.reason);
         let at = local(self.last_active, self.zone);
         let check = match (in_short(self.open, HALF_DONE), self.turn_ended, self.returned) {
@@ -72,7 +88,7 @@ impl Resumed<'_> {
             some => format!("Not all of it: {}.\n", shorten(&clean(&some.join("; ")), RUNNING)),
         };
         format!(
-            "{HEADING}\n{conversation}; you were restored after {after}.\n\
+            "{HEADING}\n{you}{task}\n{conversation}; you were restored after {after}.\n\
              Last active: {at}. What you had started since may be gone.\n{running}{check}\n"
         )
     }
@@ -99,6 +115,9 @@ mod tests {
 
     fn resumed<'a>(open: &'a [Deed], zone: &'a TimeZone) -> Resumed<'a> {
         Resumed {
+            name: Some("shop"),
+            session: "1a2b3c4d",
+            task: Some("Mend the\ncart"),
             reason: Some("server_exit"),
             returned: Returned::Whole,
             last_active: Timestamp::UNIX_EPOCH,
@@ -110,10 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn three_lines_under_their_heading() {
+    fn four_lines_under_their_heading() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let note = resumed(&[], &zone).note();
         let expect = "RESTORATION CONTEXT
+You are shop (session 1a2b3c4d). Task: Mend the cart
 This conversation is whole; you were restored after the terminal's server or the machine had gone down.
 Last active: 1970-01-01 02:00 +02. What you had started since may be gone.
 Nothing was half done: your turn had ended.
@@ -126,16 +146,16 @@ Nothing was half done: your turn had ended.
         let zone = TimeZone::UTC;
         let running = ["process 7 still runs, and you started it: PGPASSWORD=hunter2 psql".to_owned()];
         let note = Resumed { running: &running, ..resumed(&[], &zone) }.note();
-        let line = note.lines().nth(3).unwrap();
+        let line = note.lines().nth(4).unwrap();
         assert_eq!(
             line,
             "Not all of it: process 7 still runs, and you started it: PGPASSWORD=[redacted: password] psql."
         );
-        assert_eq!(note.lines().count(), 5);
+        assert_eq!(note.lines().count(), 6);
     }
 
     #[test]
-    fn every_case_is_three_lines_and_says_what_to_check() {
+    fn every_case_is_four_lines_and_says_what_to_check() {
         let open = [Deed {
             tool: "Bash".into(),
             about: "a && TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz b\nc".into(),
@@ -158,8 +178,8 @@ Nothing was half done: your turn had ended.
                 for turn_ended in [Some(true), Some(false), None] {
                     for open in [&open[..], &long, &[]] {
                         let note = Resumed { reason, returned, turn_ended, ..resumed(open, &zone) }.note();
-                        assert_eq!(note.lines().count(), 4, "{note}");
-                        assert!(note.chars().count() < 700 && !note.contains("ghp_"), "{note}");
+                        assert_eq!(note.lines().count(), 5, "{note}");
+                        assert!(note.chars().count() < 760 && !note.contains("ghp_"), "{note}");
                     }
                 }
             }

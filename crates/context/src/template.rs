@@ -23,7 +23,7 @@ pub enum Variable {
     Exchanges,
     /// What was half done.
     HalfDone,
-    /// What its screen showed, where no exchanges could be read from it.
+    /// What its screen showed, where no exchanges could be read from it. In a template that does not ask for exchanges, these.
     Scrollback,
     /// What a tracker of tasks knows.
     Handoff,
@@ -45,6 +45,16 @@ impl Variable {
         Variable::Handoff,
         Variable::ContextFile,
     ];
+
+    /// The variable with this name: `half_done`, or as a template of Go spells it, `.HalfDone`.
+    fn called(name: &str) -> Option<Variable> {
+        let bare = |name: &str| name.replace('_', "").to_ascii_lowercase();
+        let name = match name.strip_prefix('.') {
+            Some(exported) => bare(exported),
+            None => return Variable::ALL.into_iter().find(|variable| variable.name() == name),
+        };
+        Variable::ALL.into_iter().find(|variable| bare(variable.name()) == name)
+    }
 
     /// Its name, as it stands between the braces.
     pub fn name(self) -> &'static str {
@@ -164,6 +174,11 @@ impl Template {
         Ok(template)
     }
 
+    /// Whether a variable stands in it.
+    pub(crate) fn asks_for(&self, wanted: Variable) -> bool {
+        self.lines.iter().flat_map(Line::variables).any(|variable| variable == wanted)
+    }
+
     /// Puts the values in.
     pub(crate) fn render<'v>(&self, value: impl Fn(Variable) -> &'v str) -> String {
         let hollow = |lines: &[Line]| {
@@ -218,8 +233,8 @@ fn line(text: &str, at: usize) -> Result<Line, TemplateError> {
     while let Some((before, behind)) = rest.split_once("{{") {
         let (inside, after) = behind.split_once("}}").ok_or(TemplateError::Unclosed { line: at })?;
         let name = inside.trim();
-        let known = Variable::ALL.into_iter().find(|variable| variable.name() == name);
-        let variable = known.ok_or_else(|| TemplateError::Unknown { line: at, name: name.to_owned() })?;
+        let variable = Variable::called(name)
+            .ok_or_else(|| TemplateError::Unknown { line: at, name: name.to_owned() })?;
         if !before.is_empty() {
             parts.push(Part::Text(before.to_owned()));
         }
@@ -247,8 +262,8 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         let error = |text: &str| Template::parse(text).unwrap_err().to_string();
         assert_eq!(
-            error("a\n{{.Scrollback}}"),
-            "understand {{.Scrollback}} in line 2 of the template: there is {{name}}, {{session}}, {{task}}, \
+            error("a\n{{.Scroll}}"),
+            "understand {{.Scroll}} in line 2 of the template: there is {{name}}, {{session}}, {{task}}, \
              {{last_active}}, {{summary}}, {{exchanges}}, {{half_done}}, {{scrollback}}, {{handoff}}, {{context_file}}"
         );
         assert_eq!(
@@ -280,6 +295,13 @@ mod tests {
     fn values_are_put_in_as_they_are_and_never_read_as_a_template() {
         let values = [(Variable::Name, "{{task}} # x\n\n\n## y"), (Variable::Task, "mend")];
         assert_eq!(render("I am {{ name }}: {{task}}.", &values), "I am {{task}} # x\n\n\n## y: mend.");
+    }
+
+    #[test]
+    fn a_template_of_go_is_understood() {
+        let values = [(Variable::Scrollback, "$ make"), (Variable::LastActive, "noon")];
+        assert_eq!(render("{{.Scrollback}} at {{ .LastActive }}", &values), "$ make at noon");
+        assert!(Template::parse("{{Scrollback}}").is_err(), "without its point it is a spelling mistake");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use context::handoff::{Handoff, Issue};
 use context::{
-    Brief, Deed, Exchange, HOOK_LIMIT, Limits, Material, Origin, Outcome, Source, Step, Talk, Template,
+    Bead, Brief, Deed, Exchange, HOOK_LIMIT, Limits, Material, Origin, Outcome, Source, Step, Talk, Template,
     tokens,
 };
 use jiff::Timestamp;
@@ -114,7 +114,14 @@ fn a_real_one_says_first_what_was_half_done() {
     assert_eq!(told.last_prompt.as_deref(), Some("ask-03 RUNTOOL python3 -c 'import time; time.sleep(300)'"));
     assert_eq!(told.last_action.as_deref(), Some("Bash: python3 -c 'import time; time.sleep(300)'"));
     assert_eq!(told.half_done, told.last_action);
-    assert_eq!(told.first_prompt(), None, "a hook takes it");
+    assert_eq!((told.prompts, told.replies), (5, 5));
+    assert_eq!(told.by_hook(), told.text, "a hook takes it");
+    assert!(
+        told.prompt.contains(" Half done: Bash: python3 -c 'import time; time.sleep(300)'. "),
+        "{}",
+        told.prompt
+    );
+    assert_eq!(told.beads, [Bead { id: "shop-7".into(), title: "Mend the cart".into(), own: true }]);
 }
 
 #[test]
@@ -160,6 +167,22 @@ fn every_source_in_its_turn() {
     assert!(bare.text.contains("Task: mend the cart"), "{}", bare.text);
 }
 
+/// The design's own template knows one word for what was going on.
+#[test]
+fn a_template_with_scrollback_alone_is_filled_from_whatever_there_is() {
+    let (zone, none) = (TimeZone::UTC, Handoff::None);
+    let template = Template::parse("Here is your recent context:\n\n{{.Scrollback}}\n\nResume.").unwrap();
+    let told = |material: &Material<'_>| material.brief(&template, ROOMY, Path::new(FILE)).text;
+    let talk = real(include_str!("real/2.1.31/busy.jsonl"));
+    let written = told(&Material { talk, ..material(&zone, &none) });
+    assert!(written.contains("Agent: reply-00: noted.") && written.contains("time.sleep(300)"), "{written}");
+    let screen = include_str!("real/2.1.31/killed.txt");
+    let shown = told(&Material { screen: Some(screen), ..material(&zone, &none) });
+    assert!(shown.contains("User (read from the screen): ask-03"), "{shown}");
+    let raw = told(&Material { screen: Some("make: *** no rule\n"), ..material(&zone, &none) });
+    assert!(raw.contains("make: *** no rule"), "{raw}");
+}
+
 #[test]
 fn what_a_hook_does_not_take_goes_to_a_file_that_a_prompt_names() {
     let (zone, none) = (TimeZone::UTC, Handoff::None);
@@ -176,8 +199,8 @@ fn what_a_hook_does_not_take_goes_to_a_file_that_a_prompt_names() {
     let large = said(3_000);
     assert_eq!(large.context_file.as_deref(), Some(Path::new(FILE)));
     assert!(large.text.contains(&format!("This text is kept in {FILE}.")));
-    let prompt = large.first_prompt().unwrap();
-    assert!(prompt.contains(FILE) && prompt.chars().count() < 300, "{prompt}");
+    assert!(large.prompt.contains(FILE) && large.prompt.chars().count() < 500, "{}", large.prompt);
+    assert!(large.by_hook().contains(FILE) && large.by_hook().chars().count() < 500, "{}", large.by_hook());
     // The agent counts as JavaScript does: a pictograph is two.
     let pictures = Step::Said("🛒 ".repeat(3_300));
     let exchange = Exchange { at: None, prompt: None, steps: vec![pictures], origin: Origin::Transcript };

@@ -26,6 +26,7 @@ use state::record::{Machine, SessionRecord};
 use state::seal::Key;
 
 use crate::briefing::Briefing;
+use crate::go_on::{GoingOn, Prompt};
 use crate::outcome::{Outcome, Restored};
 use crate::plan::{PaneStep, Plan, ServerPlan};
 use crate::seats::Seat;
@@ -54,6 +55,8 @@ pub struct Actor<'a> {
     pub least_memory: u64,
     /// Tell a resumed agent what happened.
     pub note_on_resume: bool,
+    /// Whether agents that come back go on by themselves.
+    pub go_on: GoingOn,
     /// Tell a fresh agent everything; the short context where there is nothing to gather it.
     pub briefing: Option<&'a Briefing<'a>>,
     /// When the machine was looked at for the plan.
@@ -83,6 +86,15 @@ pub struct Acted {
     pub panes: Vec<Restored>,
     /// When the last pane was made or the last agent started; what follows is waiting for their word.
     pub started: Option<Instant>,
+    /// The prompts of those that are back.
+    prompts: Vec<Prompt>,
+}
+
+impl Acted {
+    /// The prompts of those that are back, which are in nobody else's hands from now on.
+    pub(crate) fn take_prompts(&mut self) -> Vec<Prompt> {
+        std::mem::take(&mut self.prompts)
+    }
 }
 
 pub(crate) const TMUX_DEADLINE: Duration = Duration::from_secs(20);
@@ -123,6 +135,7 @@ impl Actor<'_> {
         for server in &plan.servers {
             self.act_on(server, plan.fallback, &mut acted);
         }
+        self.go_on(&mut acted);
         self.count_agents(&mut acted.panes);
         // In the order of the plan, not in the order in which they were done with.
         let places: BTreeMap<&str, usize> =
@@ -264,6 +277,7 @@ impl Actor<'_> {
         let session = step.session.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut words = self.words(&["pane", "wait"]);
         words.extend(step.guessed.then(|| GUESSED.to_owned()));
+        words.extend((self.go_on == GoingOn::All).then(|| "--continue".to_owned()));
         words.extend(["--why".to_owned(), redact::redact(why).into_owned()]);
         let turn = if step.decision.act.starts() { turn } else { Turn::Passed };
         words.extend(turn.flag().map(str::to_owned));
@@ -351,6 +365,7 @@ impl Actor<'_> {
                     Judgement::Done(restored) => {
                         if restored.outcome.is_back() {
                             titles.push(self.title(&one, restored.outcome));
+                            acted.prompts.extend(one.prompt(socket));
                         }
                         done.push(restored);
                     }

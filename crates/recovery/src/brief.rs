@@ -1,7 +1,10 @@
-//! What an agent is told when it comes back: three lines after a resume, the context where it begins anew.
+//! What an agent is told when it comes back: a note after a resume, the context where it begins anew, and the prompt with
+//! which it goes on.
+
+use std::path::PathBuf;
 
 use agents::SessionId;
-use context::{Deed, Resumed, Returned, Short};
+use context::{Back, Deed, GoOn, Resumed, Returned, Short, tokens};
 use jiff::tz::TimeZone;
 use state::StateDir;
 use state::durable;
@@ -9,17 +12,81 @@ use state::record::{Doing, SessionRecord};
 use state::seal::Key;
 
 use crate::act::Actor;
-use crate::briefing::{prepared, running};
+use crate::briefing::{Briefing, prepared, running};
 use crate::decide::Act;
+use crate::go_on::GoingOn;
 use crate::outcome::Outcome;
 
 /// What an agent is told at its start.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub struct Told {
     /// By its SessionStart hook.
-    pub(crate) by_hook: Option<String>,
-    /// As its first prompt.
-    pub(crate) prompt: Option<String>,
+    pub by_hook: Option<String>,
+    /// The prompt with which it goes on.
+    pub prompt: Option<String>,
+}
+
+impl Told {
+    /// About how many tokens its hook tells it.
+    pub fn tokens(&self) -> usize {
+        self.by_hook.as_deref().map_or(0, tokens)
+    }
+}
+
+/// What telling needs to know.
+pub struct Teller<'a> {
+    /// What rekindle remembers.
+    pub state: &'a StateDir,
+    /// What is known of the conversation, where this machine may tell an agent.
+    pub record: Option<&'a SessionRecord>,
+    /// The machine's key, where it is here: text without its code is told to no agent.
+    pub key: Option<&'a Key>,
+    /// The user's time zone.
+    pub zone: &'a TimeZone,
+    /// Tell a resumed agent what happened.
+    pub note_on_resume: bool,
+    /// Whether it goes on by itself.
+    pub go_on: GoingOn,
+    /// Tell a fresh agent everything; the short context where there is nothing to gather it.
+    pub briefing: Option<&'a Briefing<'a>>,
+}
+
+impl Teller<'_> {
+    /// What the agent of a conversation is told, and a long brief with the file that it belongs into.
+    pub fn told(
+        &self,
+        act: Act,
+        session: &SessionId,
+        how: Outcome,
+        open: &[Deed],
+    ) -> (Told, Option<(PathBuf, String)>) {
+        let turn_ended = self.record.and_then(turn_ended);
+        let mut file = None;
+        let (by_hook, prompt, is_due) = match (act, self.briefing) {
+            (Act::Begin, _) => return (Told::default(), None),
+            (Act::Fresh, Some(briefing)) => {
+                let brief = briefing.brief(session);
+                let by_hook = brief.by_hook();
+                file = brief.context_file.map(|file| (file, brief.text));
+                (Some(by_hook), brief.prompt, true)
+            }
+            (Act::Fresh, None) => {
+                let mut text = short(self.state, session, self.record, self.zone, self.key);
+                for command in self.record.map(running).unwrap_or_default() {
+                    text = format!("{}\n{command}\n", text.trim_end());
+                }
+                let go_on = GoOn { back: Back::Fresh, open, turn_ended };
+                (Some(text), go_on.prompt(), go_on.is_due())
+            }
+            _ => {
+                let go_on = GoOn { back: Back::Resumed, open, turn_ended };
+                let note = self.record.filter(|_| self.note_on_resume);
+                let note = note.map(|record| note_on(record, how, open, self.zone));
+                (note, go_on.prompt(), go_on.is_due())
+            }
+        };
+        (Told { by_hook, prompt: self.go_on.prompts(is_due).then_some(prompt) }, file)
+    }
 }
 
 impl Actor<'_> {
@@ -36,51 +103,53 @@ impl Actor<'_> {
     ) -> Result<Told, durable::Error> {
         // Text of a record that is not this machine's own is shown to people, and told to no agent.
         let record = self.records.get(session).filter(|record| record.distrust(&self.machine).is_none());
-        let by_hook = |text: String| Told { by_hook: Some(text), prompt: None };
-        match (act, self.briefing, record) {
-            (Act::Begin, ..) => Ok(Told::default()),
-            (Act::Fresh, Some(briefing), _) => {
-                let brief = briefing.brief(session);
-                let Some(file) = &brief.context_file else { return Ok(by_hook(brief.text)) };
-                if let Some(folder) = file.parent() {
-                    durable::private_dir(folder)?;
-                }
-                durable::replace(file, brief.text.as_bytes())?;
-                Ok(Told { by_hook: None, prompt: brief.first_prompt() })
+        let teller = Teller {
+            state: self.state,
+            record,
+            key: self.key.as_ref(),
+            zone: &self.zone,
+            note_on_resume: self.note_on_resume,
+            go_on: self.go_on,
+            briefing: self.briefing,
+        };
+        let (told, file) = teller.told(act, session, how, open);
+        if let Some((file, text)) = file {
+            if let Some(folder) = file.parent() {
+                durable::private_dir(folder)?;
             }
-            (Act::Fresh, None, _) => {
-                let mut text = short(self.state, session, record, &self.zone, self.key.as_ref());
-                for command in record.map(running).unwrap_or_default() {
-                    text = format!("{}\n{command}\n", text.trim_end());
-                }
-                Ok(by_hook(text))
-            }
-            (_, _, Some(record)) if self.note_on_resume => Ok(by_hook(note(record, how, open, &self.zone))),
-            _ => Ok(Told::default()),
+            durable::replace(&file, text.as_bytes())?;
         }
+        Ok(told)
     }
 }
 
+/// Whether the last turn of a conversation had ended; nothing where that is not known.
+fn turn_ended(record: &SessionRecord) -> Option<bool> {
+    record.activity.and_then(|activity| match activity.state {
+        Doing::Idle => Some(true),
+        Doing::Busy | Doing::Waiting => Some(false),
+        Doing::Shell => None,
+    })
+}
+
 /// The note for a resumed agent.
-fn note(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) -> String {
+fn note_on(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone) -> String {
     let returned = match how {
         Outcome::RepairedResumed => Returned::Mended,
         Outcome::VaultResumed => Returned::PutBack,
         _ => Returned::Whole,
     };
-    let turn_ended = record.activity.and_then(|activity| match activity.state {
-        Doing::Idle => Some(true),
-        Doing::Busy | Doing::Waiting => Some(false),
-        Doing::Shell => None,
-    });
     let resumed = Resumed {
+        name: record.name.as_deref(),
+        session: record.session_id.short(),
+        task: record.task.as_deref(),
         reason: record.reason.as_deref(),
         returned,
         last_active: record.last_seen,
         zone,
         open,
         running: &running(record),
-        turn_ended,
+        turn_ended: turn_ended(record),
     };
     resumed.note()
 }

@@ -1,5 +1,6 @@
 //! What a fresh agent is told, gathered: the transcript or its copy, the screen, the summary, the hand-off.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use agents::SessionId;
 use agents::claude::process::Processes;
 use context::handoff::Handoff;
-use context::{Brief, Deed, Limits, Material, Talk, Template, last_exchange};
+use context::{Bead, Brief, Deed, Limits, Material, Talk, Template, last_exchange};
 use doctor::{Clinic, Target};
 use jiff::tz::TimeZone;
 use mux::Listing;
@@ -41,6 +42,8 @@ pub struct Briefing<'a> {
     pub shelf: Option<Shelf>,
     /// The machine's key, where it is here: text without its code is told to no agent.
     pub key: Option<Key>,
+    /// The briefs that were made: each is asked for more than once.
+    pub made: RefCell<BTreeMap<SessionId, Brief>>,
 }
 
 const TMUX_DEADLINE: Duration = Duration::from_secs(2);
@@ -51,6 +54,20 @@ const ACTOR: [&str; 2] = ["BD_ACTOR", "BEADS_ACTOR"];
 impl Briefing<'_> {
     /// The brief of a conversation.
     pub fn brief(&self, session: &SessionId) -> Brief {
+        if let Some(made) = self.made.borrow().get(session) {
+            return made.clone();
+        }
+        let brief = self.make(session);
+        self.made.borrow_mut().insert(session.clone(), brief.clone());
+        brief
+    }
+
+    /// The tasks that the tracker has for a conversation's agent.
+    pub fn beads(&self, session: &SessionId) -> Vec<Bead> {
+        self.records.get(session).map(|record| self.handoff(record).beads()).unwrap_or_default()
+    }
+
+    fn make(&self, session: &SessionId) -> Brief {
         // Text of a record that is not this machine's own is told to no agent.
         let record = self.records.get(session).filter(|record| record.distrust(&Machine::this()).is_none());
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
@@ -189,7 +206,7 @@ pub fn prepared(state: &StateDir, session: &SessionId, key: Option<&Key>) -> Opt
 const LAST_ROWS: u64 = 1 << 20;
 
 /// What was half done at the end of a transcript. Read before it is mended: a repair answers open calls.
-pub(crate) fn open_calls(path: &Path) -> Vec<Deed> {
+pub fn open_calls(path: &Path) -> Vec<Deed> {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = state::files::open(path)?;
         let begin = file.metadata()?.len().saturating_sub(LAST_ROWS);

@@ -60,6 +60,18 @@ impl Outcome {
     }
 }
 
+/// What became of the prompt with which an agent goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Continued {
+    /// It was submitted, by the agent's own word.
+    Submitted,
+    /// It was given to the agent, which has not said that it has it.
+    Unconfirmed,
+    /// It stands in the agent's line, for one Enter of its user's.
+    Ready,
+}
+
 /// What became of a pane.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -82,6 +94,10 @@ pub struct Restored {
     pub back_at: Option<Timestamp>,
     /// The pane it is in now: `%4`.
     pub id: Option<String>,
+    /// How it goes on; nothing where its user has the next word.
+    pub continued: Option<Continued>,
+    /// About how many tokens it was told at its start.
+    pub told_tokens: Option<usize>,
 }
 
 impl Restored {
@@ -95,6 +111,8 @@ impl Restored {
             verified_ms: None,
             back_at: None,
             id: None,
+            continued: None,
+            told_tokens: None,
         }
     }
 

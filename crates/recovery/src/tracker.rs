@@ -1,5 +1,7 @@
 //! Asking a tracker of tasks (beads) what an agent was at, with a deadline.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -19,19 +21,21 @@ const VARIABLES: [(&str, &str); 3] =
 pub struct Tracker {
     program: PathBuf,
     deadline: Duration,
+    /// What it has in progress in each directory: many agents work in the same one.
+    known: RefCell<BTreeMap<PathBuf, Result<Vec<Issue>, HandoffError>>>,
 }
 
 impl Tracker {
     /// The tracker in one of these folders; nothing where there is none.
     pub fn find(folders: &[PathBuf]) -> Option<Tracker> {
         let program = folders.iter().map(|folder| folder.join("bd")).find(|program| program.is_file())?;
-        Some(Tracker { program, deadline: DEADLINE })
+        Some(Tracker { program, deadline: DEADLINE, known: RefCell::default() })
     }
 
     /// What it knows of the work of an agent in this directory, by the agent's names.
     pub fn ask(&self, directory: &Path, names: &[&str]) -> Handoff {
         let unasked = |error: HandoffError| Handoff::Unasked { why: said(&error) };
-        match self.run(directory, &handoff::LIST) {
+        match self.in_progress(directory) {
             Ok(issues) => {
                 let chosen = Handoff::choose(issues, names);
                 let own = matches!(chosen, Handoff::Own(_));
@@ -45,6 +49,15 @@ impl Tracker {
             Err(HandoffError::Unused) if !is_used(directory) => Handoff::None,
             Err(error) => unasked(error),
         }
+    }
+
+    fn in_progress(&self, directory: &Path) -> Result<Vec<Issue>, HandoffError> {
+        if let Some(known) = self.known.borrow().get(directory) {
+            return known.clone();
+        }
+        let answer = self.run(directory, &handoff::LIST);
+        self.known.borrow_mut().insert(directory.to_path_buf(), answer.clone());
+        answer
     }
 
     fn run(&self, directory: &Path, words: &[&str]) -> Result<Vec<Issue>, HandoffError> {

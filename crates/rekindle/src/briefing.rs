@@ -1,5 +1,6 @@
 //! What fresh agents are told, by the configuration.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,20 +14,10 @@ use state::record::SessionRecord;
 use crate::context::{Context, configured};
 use crate::exit::{Exit, Failure};
 
-/// Whether the tracker of tasks is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
-    /// It is.
-    Tracker,
-    /// It would take too long for all of them.
-    Nobody,
-}
-
 /// Where briefs come from.
 pub(crate) fn briefing<'a>(
     context: &'a Context,
     records: &'a BTreeMap<SessionId, SessionRecord>,
-    ask: Ask,
 ) -> Result<Briefing<'a>, Failure> {
     let recovery = &context.config.recovery;
     Ok(Briefing {
@@ -38,9 +29,10 @@ pub(crate) fn briefing<'a>(
             tokens: recovery.max_context_tokens as usize,
         },
         zone: crate::zone::local(),
-        tracker: Tracker::find(&Context::search_path()).filter(|_| ask == Ask::Tracker),
+        tracker: Tracker::find(&Context::search_path()),
         shelf: context.snapper().map(|snapper| snapper.shelf),
         key: context.reading_key(),
+        made: RefCell::default(),
     })
 }
 

@@ -55,11 +55,16 @@ impl Context {
         Surroundings::new(&around.home, others).state
     }
 
-    /// The configuration; keys that mean nothing are said.
+    /// The configuration; keys that mean nothing and a template that cannot be used are said.
     pub(crate) fn configuration(around: &Surroundings) -> Result<Config, Failure> {
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
+        }
+        // On the day of a crash it would be too late to find out.
+        if let Err(failure) = crate::briefing::template(&config, around) {
+            let (path, why) = (around.config.display(), failure.message());
+            say(&format!("rekindle: {path}: recovery.prompts.template: {why}"));
         }
         Ok(config)
     }

@@ -11,11 +11,12 @@ use agents::SessionId;
 use doctor::OpenOperation;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
-    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, Ground, Live, Outcome, PaneStep, Plan, Restored,
-    Wanted,
+    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, GoingOn, Ground, Live, Outcome, PaneStep, Plan,
+    Restored, Wanted,
 };
 use serde_json::{Value, json};
 use settle::Settled;
+use state::config::Continue;
 use state::durable;
 use state::journal::{Entry, Journal};
 use state::lock::{Lock, LockError};
@@ -91,6 +92,15 @@ pub(crate) fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled) -> Result<Vec
     })
 }
 
+/// Whether agents that come back go on by themselves, by the configuration. Nobody is there to press Enter for one that comes
+/// back by itself.
+pub(crate) fn go_on(context: &Context, by_itself: bool) -> GoingOn {
+    match context.config.recovery.r#continue {
+        Continue::Ask if by_itself => GoingOn::CutOff,
+        chosen => chosen.into(),
+    }
+}
+
 /// How a plan is carried out.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manner<'a> {
@@ -98,6 +108,8 @@ pub(crate) struct Manner<'a> {
     /// Whether panes wait for their user; the configuration says so where nobody does.
     pub(crate) lazy: Option<bool>,
     pub(crate) briefing: Option<&'a Briefing<'a>>,
+    /// Whether agents go on by themselves; the configuration says so where nobody does.
+    pub(crate) go_on: Option<GoingOn>,
     /// The save that is restored.
     pub(crate) save: Option<&'a str>,
 }
@@ -162,6 +174,7 @@ pub(crate) fn act(
         lazy: manner.lazy.unwrap_or(restore.lazy),
         least_memory: restore.min_free_memory.0,
         note_on_resume: restore.note_on_resume,
+        go_on: manner.go_on.unwrap_or_else(|| go_on(context, by == BY_ITSELF)),
         briefing: manner.briefing,
         looked: Instant::now(),
         now: begun,
@@ -178,7 +191,7 @@ pub(crate) fn act(
     if plan.panes().any(|step| step.decision.act.starts()) {
         keep_copies(context)?;
     }
-    let Acted { panes, started } = actor.act(plan);
+    let Acted { panes, started, .. } = actor.act(plan);
     if let Some(waited) = waited {
         follow(context, plan, &panes)?;
         return complete(context, waited, panes, started);

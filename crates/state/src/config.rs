@@ -72,6 +72,18 @@ pub enum ResumeFallback {
     Error,
 }
 
+/// Whether an agent that comes back goes on by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Continue {
+    /// The prompt stands ready in its pane: one Enter, and it goes on.
+    #[default]
+    Ask,
+    /// The prompt is submitted.
+    Always,
+    /// There is no prompt.
+    Never,
+}
+
 macro_rules! sections {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $default:expr,)* })*) => {$(
         $(#[$doc])*
@@ -87,7 +99,7 @@ macro_rules! sections {
         impl $name {
             fn read(section: &mut Section<'_>) -> Result<Self, ConfigError> {
                 let default = Self::default();
-                Ok(Self { $($field: section.take(stringify!($field), default.$field)?,)* })
+                Ok(Self { $($field: section.take(stringify!($field).trim_start_matches("r#"), default.$field)?,)* })
             }
         }
     )*};
@@ -130,6 +142,8 @@ sections! {
         enabled: bool = true,
         /// Whether they are acted on without being asked.
         auto_recover: bool = false,
+        /// Whether agents that come back go on by themselves.
+        r#continue: Continue = Continue::Ask,
         /// Lines of context for a fresh agent.
         max_context_lines: u32 = 10_000,
         /// Tokens of context for a fresh agent.

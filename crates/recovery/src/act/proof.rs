@@ -173,6 +173,7 @@ impl Actor<'_> {
             back_at: at.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             id: Some(started.pane.clone()),
             session_id: Some(started.session.clone()),
+            told_tokens: Some(started.told_tokens).filter(|tokens| *tokens > 0),
             ..Restored::of(started.step(), outcome, started.told_whole(why))
         };
         if !started.may_ask {

@@ -20,6 +20,7 @@ use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::briefing::open_calls;
 use crate::decide::OwnerFact;
 use crate::gates;
+use crate::go_on::Prompt;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
 
@@ -48,6 +49,10 @@ pub(super) struct Started<'p> {
     missing: Vec<String>,
     /// Rows of the conversation before the start.
     pub(super) remembered: Option<u64>,
+    /// The prompt with which it goes on.
+    prompt: Option<String>,
+    /// About how many tokens its hook tells it.
+    pub(super) told_tokens: usize,
     program: Respawn,
     _lease: Lock,
 }
@@ -77,6 +82,18 @@ impl<'p> Started<'p> {
     /// What was tried, with this start that failed.
     pub(super) fn fails(&self, ended: Ended, said: &str) -> Attempt<'p> {
         self.attempt.fails(self.how, &self.nonce, ended, said)
+    }
+
+    /// The prompt with which it goes on, now that it is back.
+    pub(super) fn prompt(&self, socket: &Path) -> Option<Prompt> {
+        Some(Prompt {
+            mark: self.step().mark.clone(),
+            session: self.session.clone(),
+            socket: socket.to_path_buf(),
+            pane: self.pane.clone(),
+            text: self.prompt.clone()?,
+            offset: self.offset,
+        })
     }
 
     /// The pane it is started in, from now on.
@@ -126,7 +143,7 @@ impl Actor<'_> {
             return Err(NotReady::Never(Outcome::Refused, why));
         }
         let transcript = record.and_then(|record| record.transcript_path.as_deref());
-        let open = transcript.filter(|_| self.note_on_resume).map(open_calls).unwrap_or_default();
+        let open = transcript.map(open_calls).unwrap_or_default();
         let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
         let session = recipe.session(act).clone();
         let run = record.and_then(|record| record.genuine_run(&self.machine));
@@ -143,7 +160,9 @@ impl Actor<'_> {
         // A server that is yet to be started has what this process has.
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
         let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, present);
-        let words = with_prompt(&argv.words, &session, told.prompt);
+        // The agent itself submits a prompt among its arguments, once: nothing is typed.
+        let submitted = told.prompt.clone().filter(|_| self.go_on.submits());
+        let words = with_prompt(&argv.words, &session, submitted);
         let words = self.keeper(&words, &nonce, step.own_command, &start.unset);
         let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
@@ -165,6 +184,8 @@ impl Actor<'_> {
             proven: None,
             missing: start.missing,
             remembered,
+            told_tokens: told.tokens(),
+            prompt: told.prompt,
             program,
             _lease: lease,
         })

@@ -1,17 +1,20 @@
 //! Sending: paste, see it, Enter, and then either the agent's own word or the sight of an empty composer.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use agents::SessionId;
 use agents::claude::composer::{Composer, composer, plain};
 use agents::claude::launch::recognise;
 use mux::{PasteError, Sight};
+use settle::view::Process;
 use state::StateDir;
 use state::lock::{Lock, LockError};
 use state::spool;
 use state::{durable, spool::LARGEST_INPUT};
 
 use super::guard::{Place, Refusal, takes_text};
-use super::text::Piece;
+use super::text::{Piece, piece};
 
 /// What acting needs.
 pub struct Injector<'a> {
@@ -208,6 +211,62 @@ impl Injector<'_> {
     }
 }
 
+/// From its word to its first empty line an agent took up to 3 s with a large conversation; a loaded machine takes longer.
+const COMPOSER_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Places a prompt in the line of an agent that has just come back, without Enter, as soon as its line is there.
+///
+/// # Errors
+/// A guard refuses, or tmux fails.
+pub(crate) fn place_ready(
+    state: &StateDir,
+    session: &SessionId,
+    socket: &Path,
+    pane: &str,
+    text: &str,
+) -> Result<Injected, InjectError> {
+    let gone = InjectError::Refused(Refusal::PaneGone);
+    let sight = mux::sight(socket, pane, TMUX_DEADLINE)?.ok_or(gone)?;
+    let Ok(piece) = piece(text) else { return Err(InjectError::Refused(Refusal::NoComposer)) };
+    let place = Place {
+        session: session.clone(),
+        // Only who presses Enter must know the process.
+        process: Process { pid: 0, start: 0 },
+        socket: socket.to_path_buf(),
+        server: (sight.server.pid, sight.server.started),
+        pane: pane.to_owned(),
+        reference: pane.to_owned(),
+        busy: false,
+    };
+    let injector = Injector { state, place: &place, while_busy: false };
+    let start = Instant::now();
+    // Its line is drawn once before the conversation is, and again after it.
+    let mut since: Option<Instant> = None;
+    loop {
+        let late = start.elapsed() > COMPOSER_DEADLINE;
+        match injector.check() {
+            Ok(()) if since.is_some_and(|at| at.elapsed() >= MOMENT) => {
+                return injector.inject(&piece, false);
+            }
+            Ok(()) => since = since.or(Some(Instant::now())),
+            Err(InjectError::Refused(Refusal::NoComposer)) if !late => since = None,
+            Err(error) => return Err(error),
+        }
+        poll();
+    }
+}
+
+/// Whether a conversation's agent says that this text was submitted. `offset` is where its spool is looked at from.
+pub(crate) fn is_submitted(state: &StateDir, session: &SessionId, offset: u64, text: &str) -> bool {
+    prompts_since(state, session, offset).iter().any(|input| is_it(input, text))
+}
+
+fn prompts_since(state: &StateDir, session: &SessionId, offset: u64) -> Vec<serde_json::Value> {
+    let (events, _) = spool::read(&spool::path(state, session), offset, session, None, 0).unwrap_or_default();
+    let prompts = events.into_iter().filter(|read| read.event.event == "UserPromptSubmit");
+    prompts.filter_map(|read| serde_json::from_str(read.event.input.get()).ok()).collect()
+}
+
 /// Whether the text went from the composer, into the agent or its queue.
 fn has_left(piece: &Piece, sight: Option<&Sight>) -> bool {
     let Some(sight) = sight.filter(|sight| !sight.dead) else { return false };
@@ -243,10 +302,7 @@ impl<'a> Heard<'a> {
     }
 
     fn prompts(&self) -> Vec<serde_json::Value> {
-        let path = spool::path(self.state, &self.place.session);
-        let (events, _) = spool::read(&path, self.offset, &self.place.session, None, 0).unwrap_or_default();
-        let prompts = events.into_iter().filter(|read| read.event.event == "UserPromptSubmit");
-        prompts.filter_map(|read| serde_json::from_str(read.event.input.get()).ok()).collect()
+        prompts_since(self.state, &self.place.session, self.offset)
     }
 
     /// Whether any prompt has been submitted since.

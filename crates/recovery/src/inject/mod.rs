@@ -9,5 +9,6 @@ mod guard;
 mod text;
 
 pub use act::{Confirmed, InjectError, Injected, Injector};
+pub(crate) use act::{is_submitted, place_ready};
 pub use guard::{Place, Refusal, place};
 pub use text::{Piece, TextError, from_context, piece};

@@ -4,7 +4,7 @@ use agents::SessionId;
 use agents::claude::end;
 use clap::Subcommand;
 use jiff::Timestamp;
-use recovery::{Act, Destination, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
+use recovery::{Act, Destination, GoingOn, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
 use state::journal::{Entry, Journal};
 
 use crate::context::Context;
@@ -37,6 +37,9 @@ enum What {
 /// Bring a conversation back into the pane around
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
+    /// Submit the prompt with which it goes on
+    #[arg(long = "continue")]
+    go_on: bool,
     /// The conversation
     #[arg(value_name = "SESSION", last = true)]
     session: SessionId,
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         What::Wait(args) => wait::run(args),
         What::Rest(args) => rest::run(args),
         What::Shell(args) => shell::run(args),
-        What::Start(args) => start(&args.session),
+        What::Start(args) => start(args),
         What::Take(args) => take(args),
     }
 }
@@ -78,15 +81,20 @@ fn around() -> Result<Here, Failure> {
 }
 
 /// Its user is there and has asked for this conversation.
-fn start(session: &SessionId) -> Result<Exit, Failure> {
+fn start(args: &StartArgs) -> Result<Exit, Failure> {
     let here = around()?;
     let context = Context::load()?;
     let _alone = restoring::alone(&context)?;
-    bring(&context, session, here)
+    bring(&context, &args.session, here, args.go_on.then_some(GoingOn::All))
 }
 
 /// Brings a conversation back into a pane. The turn to restore is held.
-fn bring(context: &Context, session: &SessionId, here: Here) -> Result<Exit, Failure> {
+fn bring(
+    context: &Context,
+    session: &SessionId,
+    here: Here,
+    go_on: Option<GoingOn>,
+) -> Result<Exit, Failure> {
     let settled = restoring::settled(context)?;
     let ground = restoring::ground(context, &settled);
     let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane, in_front: None };
@@ -96,7 +104,7 @@ fn bring(context: &Context, session: &SessionId, here: Here) -> Result<Exit, Fai
     if let Some(step) = refused {
         return Err(Failure::new(Exit::Refused, step.decision.reason.clone()));
     }
-    let at_once = Manner { lazy: Some(false), ..Manner::default() };
+    let at_once = Manner { lazy: Some(false), go_on, ..Manner::default() };
     let restored = restoring::act(context, &settled, &plan, at_once, FROM_ITS_PANE)?;
     match restored.panes.iter().find(|one| !one.outcome.is_back()) {
         Some(failed) => Err(Failure::new(Exit::Failed, failed.reason.clone())),
@@ -123,7 +131,7 @@ fn take(args: &TakeArgs) -> Result<Exit, Failure> {
         .with("pane", here.pane.as_str());
     // It has ended: where nothing can be written down it is brought back all the same.
     let _ = Journal::at(context.clinic.state.journal()).append(&entry);
-    bring(&context, &args.session, here)
+    bring(&context, &args.session, here, None)
 }
 
 /// Whom its user was asked about, if that is still who is in it, does not work, and its conversation can come back.

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use recovery::{Act, DecisionRecord, Only, Outcome, PaneDecision, Plan, Restored, Seat, carried, plan};
+use recovery::{
+    Act, Continued, DecisionRecord, GoingOn, Only, Outcome, PaneDecision, Plan, Restored, Seat, carried, plan,
+};
 use saves::{Save, Taken};
 use serde_json::{Value, json};
 use settle::Settled;
@@ -34,8 +36,11 @@ pub(crate) struct Args {
     /// Let each pane show what it will resume, and resume it when it is looked at
     #[arg(long)]
     lazy: bool,
+    /// Have agents go on at once: submit their prompt
+    #[arg(long = "continue")]
+    go_on: bool,
     /// Say what the last restore did, and do nothing
-    #[arg(long, conflicts_with_all = ["save", "only", "dry_run", "yes", "lazy"])]
+    #[arg(long, conflicts_with_all = ["save", "only", "dry_run", "yes", "lazy", "go_on"])]
     last: bool,
     /// Agents that start at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -78,7 +83,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return report(&unmoved(&planned), &planned, &settled.records, None, args.json);
     }
     let (lazy, save) = (args.lazy.then_some(true), save.id.as_deref());
-    let manner = Manner { max_parallel: args.max_parallel, lazy, briefing: None, save };
+    let go_on = args.go_on.then_some(GoingOn::All);
+    let manner = Manner { max_parallel: args.max_parallel, lazy, briefing: None, go_on, save };
     let done = restoring::act(context, &settled, &planned, manner, args.by.word())?;
     drop(alone);
     if args.only.is_empty() {
@@ -288,6 +294,7 @@ fn report(
                 if waiting > 0 { format!("; {waiting} waiting in their panes") } else { String::new() };
             let number = count(panes.len() as u64, "pane", "panes");
             out.line(&format!("\nRestored {}/{} agents in {number}{waiting}", done.restored, done.total));
+            going_on(panes).iter().for_each(|line| out.line(line));
             if let Some(way) = way(panes, planned) {
                 out.hint(&format!("Go there with `{way}`."));
             }
@@ -301,10 +308,30 @@ fn report(
     out.finish_as(exit)
 }
 
+/// Who goes on, and who has a prompt ready.
+pub(super) fn going_on(panes: &[Restored]) -> Vec<String> {
+    let those = |how: Continued| panes.iter().filter(move |pane| pane.continued == Some(how));
+    let mut lines = Vec::new();
+    let (told, unsure) = (those(Continued::Submitted).count(), those(Continued::Unconfirmed).count());
+    if told + unsure > 0 {
+        let words =
+            if unsure > 0 { format!(" ({unsure} not confirmed: look at the pane)") } else { String::new() };
+        lines.push(format!(
+            "{} told to go on{words}",
+            count((told + unsure) as u64, "agent was", "agents were")
+        ));
+    }
+    let ready: Vec<&str> = those(Continued::Ready).map(|pane| pane.pane.as_str()).collect();
+    if !ready.is_empty() {
+        lines.push(format!("A prompt to go on is ready: press Enter in {}", ready.join(", ")));
+    }
+    lines
+}
+
 const NOTHING_MISSING: &str = "Nothing to restore: everything is there.";
 
 /// The command that leads to the first pane that came back.
-fn way(panes: &[Restored], planned: &Plan) -> Option<String> {
+pub(super) fn way(panes: &[Restored], planned: &Plan) -> Option<String> {
     let (server, first) = planned.servers.iter().find_map(|server| {
         let mine = |pane: &&Restored| server.panes.iter().any(|step| step.mark == pane.mark);
         Some((server, panes.iter().find(|pane| mine(pane) && pane.id.is_some())?))

@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// It is only guessed that the conversation was here; saves of this pane read it
     #[arg(long)]
     guessed: bool,
+    /// Submit the prompt with which it goes on when it is started
+    #[arg(long = "continue")]
+    go_on: bool,
     /// Start it when the pane is looked at
     #[arg(long)]
     on_focus: bool,
@@ -121,7 +124,8 @@ impl Waiting<'_> {
                         continue;
                     }
                     // Whoever succeeds takes this pane, and this program with it.
-                    why = run_beside(&["start"], self.session);
+                    let words: &[&str] = if self.args.go_on { &["start", "--continue"] } else { &["start"] };
+                    why = run_beside(words, self.session);
                     (on_focus, waits) = (false, false);
                 }
                 Wish::GoThere | Wish::Take | Wish::Yes => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use toml::{Table, Value};
 
 use super::units::{ByteSize, parse_duration, parse_size};
-use super::{AutoResume, ConfigError, ResumeFallback};
+use super::{AutoResume, ConfigError, Continue, ResumeFallback};
 
 /// One table of the file; what is taken out of it is known, what is left is not.
 pub(super) struct Section<'a> {
@@ -124,6 +124,18 @@ impl Setting for AutoResume {
             Value::Boolean(true) => Some(Self::Always),
             Value::Boolean(false) => Some(Self::Never),
             Value::String(text) if text == "auto" => Some(Self::Auto),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for Continue {
+    const ALLOWED: &'static str = "\"ask\", \"always\" or \"never\"";
+    fn from_toml(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "ask" => Some(Self::Ask),
+            "always" => Some(Self::Always),
+            "never" => Some(Self::Never),
             _ => None,
         }
     }

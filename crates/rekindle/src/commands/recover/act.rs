@@ -1,30 +1,60 @@
 //! Bringing agents back: resumed where that can be, else as fresh ones that are told everything.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use agents::SessionId;
+use context::Bead;
 use recovery::{
-    BY_ITSELF, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place, new_window, own_place,
+    BY_ITSELF, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place,
+    new_window, own_place,
 };
+use serde_json::{Value, json};
 use settle::Settled;
 
-use super::super::restore::{outcome_cells, outcomes};
-use crate::briefing::{Ask, briefing};
+use super::super::restore::{going_on, outcome_cells, outcomes, way};
+use super::steps;
+use crate::briefing::briefing;
 use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
 use crate::restoring::{self, Done, Manner};
+
+/// How its user asked for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// Whether agents go on by themselves; the configuration says so where nobody does.
+    pub(super) go_on: Option<GoingOn>,
+    pub(super) as_json: bool,
+}
+
+/// What was brought back.
+#[derive(Default)]
+pub(super) struct Brought {
+    pub(super) done: Done,
+    plan: Plan,
+    /// The tasks that a tracker has for each.
+    beads: BTreeMap<SessionId, Vec<Bead>>,
+    /// Whether the steps before the start have been shown: it is one agent, and its user watches.
+    stepwise: bool,
+}
+
+impl Brought {
+    /// Nothing was, for these reasons.
+    pub(super) fn nothing(done: Done) -> Brought {
+        Brought { done, ..Brought::default() }
+    }
+}
 
 /// Brings these conversations back. The turn to restore is held.
 pub(super) fn recover(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionId],
-    as_json: bool,
+    asked: Asked,
 ) -> Result<Exit, Failure> {
-    report(&bring_all_back(context, settled, sessions, "recover")?, settled, as_json)
+    report(&bring(context, settled, sessions, asked)?, settled, asked)
 }
 
 /// Brings these conversations back, as far as that can be done. `by` says what asked for it.
@@ -34,13 +64,49 @@ pub(crate) fn bring_all_back(
     sessions: &[SessionId],
     by: &str,
 ) -> Result<Done, Failure> {
-    let (plan, mut others) = plan(context, settled, sessions, None, by == BY_ITSELF)?;
-    let briefing = briefing(context, &settled.records, Ask::Tracker)?;
+    let planned = plan(context, settled, sessions, None, by == BY_ITSELF)?;
+    let briefing = briefing(context, &settled.records)?;
+    carry_out(context, settled, &planned.0, planned.1, &briefing, None, by)
+}
+
+/// Brings these conversations back because their user asked, and shows the steps where it is one.
+pub(super) fn bring(
+    context: &Context,
+    settled: &Settled,
+    sessions: &[SessionId],
+    asked: Asked,
+) -> Result<Brought, Failure> {
+    let (plan, others) = plan(context, settled, sessions, None, false)?;
+    let briefing = briefing(context, &settled.records)?;
+    let mut beads = BTreeMap::new();
+    let stepwise = sessions.len() == 1 && !asked.as_json && !plan.servers.is_empty();
+    for session in sessions {
+        if stepwise {
+            let brief = briefing.brief(session);
+            steps::before(session, settled.records.get(session), &brief)?;
+            beads.insert(session.clone(), brief.beads);
+        } else {
+            beads.insert(session.clone(), briefing.beads(session));
+        }
+    }
+    let done = carry_out(context, settled, &plan, others, &briefing, asked.go_on, "recover")?;
+    Ok(Brought { done, plan, beads, stepwise })
+}
+
+fn carry_out(
+    context: &Context,
+    settled: &Settled,
+    plan: &Plan,
+    mut others: Vec<Restored>,
+    briefing: &Briefing<'_>,
+    go_on: Option<GoingOn>,
+    by: &str,
+) -> Result<Done, Failure> {
     let mut done = if plan.servers.is_empty() {
         Done::default()
     } else {
-        let manner = Manner { lazy: Some(false), briefing: Some(&briefing), ..Manner::default() };
-        restoring::act(context, settled, &plan, manner, by)?
+        let manner = Manner { lazy: Some(false), briefing: Some(briefing), go_on, ..Manner::default() };
+        restoring::act(context, settled, plan, manner, by)?
     };
     done.total += others.len();
     done.panes.append(&mut others);
@@ -115,6 +181,8 @@ fn nowhere(session: &SessionId) -> Restored {
         verified_ms: None,
         back_at: None,
         id: None,
+        continued: None,
+        told_tokens: None,
     }
 }
 
@@ -130,7 +198,8 @@ fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
     Some(&session.name)
 }
 
-pub(super) fn report(done: &Done, settled: &Settled, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Result<Exit, Failure> {
+    let done = &brought.done;
     let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let refused =
         done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
@@ -142,10 +211,16 @@ pub(super) fn report(done: &Done, settled: &Settled, as_json: bool) -> Result<Ex
         _ => Exit::Partly,
     };
     let mut out = Out::new();
-    if as_json {
-        out.json(restoring::as_json(done));
+    if asked.as_json {
+        out.json(brought.json());
     } else if done.panes.is_empty() {
         out.line("No crashed sessions.");
+    } else if let ([pane], true) = (done.panes.as_slice(), brought.stepwise) {
+        steps::after(pane).iter().for_each(|line| out.line(line));
+        done.missing.iter().for_each(|words| out.line(words));
+        if let Some(way) = way(&done.panes, &brought.plan) {
+            out.line(&format!("\nAttach with: {way}"));
+        }
     } else {
         let mut table = outcomes();
         for pane in &done.panes {
@@ -153,6 +228,29 @@ pub(super) fn report(done: &Done, settled: &Settled, as_json: bool) -> Result<Ex
         }
         out.line(&table.text());
         done.missing.iter().for_each(|words| out.line(words));
+        let beads = brought.beads.iter().filter_map(|(session, beads)| Some((session, steps::bead(beads)?)));
+        beads.for_each(|(session, bead)| out.line(&format!("{}: hand-off bead {bead}", session.short())));
+        going_on(&done.panes).iter().for_each(|line| out.line(line));
+        if let Some(way) = way(&done.panes, &brought.plan).filter(|_| back > 0) {
+            out.line(&format!("\nAttach with: {way}"));
+        }
     }
     out.finish_as(exit)
+}
+
+impl Brought {
+    fn json(&self) -> Value {
+        let mut object = restoring::as_json(&self.done);
+        for pane in object["panes"].as_array_mut().into_iter().flatten() {
+            // A fresh agent has another conversation than the one that the tasks are known for.
+            let asked = self.done.panes.iter().find(|one| json!(one.pane) == pane["pane"]);
+            let step = asked.and_then(|one| self.plan.panes().find(|step| step.mark == one.mark));
+            let session = step.and_then(|step| step.session.as_ref());
+            let session = session.or_else(|| asked.and_then(|one| one.session_id.as_ref()));
+            let beads = session.and_then(|session| self.beads.get(session));
+            pane["bead"] = json!(beads.and_then(|beads| steps::own(beads)).map(|bead| &bead.id));
+            pane["beads"] = json!(beads.map(Vec::as_slice).unwrap_or_default());
+        }
+        object
+    }
 }

@@ -12,7 +12,8 @@ use settle::Settled;
 use state::record::SessionRecord;
 
 use super::super::restore::word;
-use crate::briefing::{Ask, briefing};
+use super::steps;
+use crate::briefing::briefing;
 use crate::context::Context;
 use crate::exit::Failure;
 use crate::output::{Cell, Column, Fit, Out, Table, age, count, one_line};
@@ -40,7 +41,7 @@ pub(super) fn find<'a>(
     sessions: &[SessionId],
     said_gone: Option<&SessionId>,
 ) -> Result<Vec<Found<'a>>, Failure> {
-    let briefing = briefing(context, &settled.records, Ask::Nobody)?;
+    let briefing = briefing(context, &settled.records)?;
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
     let wanted = restoring::wanted(context, true, false);
     let record = |session: &SessionId| settled.records.get(session);
@@ -104,7 +105,9 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
             table.row(one.row(at + 1, now).map(Cell::new));
         }
         out.line(&table.text());
-        let words = |one: &Found<'_>| one.refusal().into_iter().chain(one.left_to_you()).chain(one.runs_on());
+        let words = |one: &Found<'_>| {
+            one.refusal().into_iter().chain(one.left_to_you()).chain(one.hand_off()).chain(one.runs_on())
+        };
         for line in found.iter().flat_map(|one| words(one).collect::<Vec<_>>()) {
             out.line(&line);
         }
@@ -152,6 +155,11 @@ impl Found<'_> {
         Some(format!("{}: does not come back by itself: {}", self.name(), self.stopped.as_ref()?))
     }
 
+    /// The tasks that a tracker has for it.
+    fn hand_off(&self) -> Option<String> {
+        Some(format!("{}: hand-off bead {}", self.name(), steps::bead(&self.brief.beads)?))
+    }
+
     /// The commands that run on without it.
     fn runs_on(&self) -> Vec<String> {
         self.running.iter().map(|one| format!("{}: {}", self.name(), one.says())).collect()
@@ -194,10 +202,14 @@ pub(super) fn brief_json(brief: &Brief) -> Value {
         "lines": brief.lines,
         "tokens": brief.tokens,
         "exchanges": brief.exchanges,
+        "prompts": brief.prompts,
+        "replies": brief.replies,
         "leftOut": brief.left_out,
         "lastPrompt": brief.last_prompt,
         "lastAction": brief.last_action,
         "halfDone": brief.half_done,
         "contextFile": brief.context_file,
+        "bead": steps::own(&brief.beads).map(|bead| bead.id.as_str()),
+        "beads": brief.beads,
     })
 }

@@ -4,6 +4,8 @@ mod act;
 mod automatic;
 mod list;
 mod owner_gone;
+mod preview;
+mod steps;
 
 pub(crate) use act::bring_all_back;
 pub(crate) use automatic::by_itself;
@@ -12,13 +14,10 @@ use std::io::IsTerminal;
 
 use agents::SessionId;
 use clap::ValueEnum;
-use context::Template;
 use jiff::{SignedDuration, Timestamp};
-use recovery::crashed;
-use serde_json::json;
+use recovery::{GoingOn, crashed};
 use settle::Settled;
 
-use crate::briefing::{Ask, briefing};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, choose, say};
@@ -40,9 +39,12 @@ pub(crate) struct Args {
     /// Say what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print what a fresh agent would be told of one of them, and do nothing
+    /// Print what one of them would be told, and do nothing
     #[arg(long, conflicts_with_all = ["all", "dry_run"])]
     preview: bool,
+    /// Have agents go on at once: submit their prompt
+    #[arg(long = "continue", conflicts_with_all = ["dry_run", "auto"])]
+    go_on: bool,
     /// Whether they may be brought back by themselves, where recovery.auto_recover is on
     #[arg(long, value_name = "ON|OFF", requires = "targets", conflicts_with_all = ["dry_run", "preview"])]
     auto: Option<Switch>,
@@ -65,18 +67,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some(switch) = args.auto {
         return automatic::allow(context, &named, switch == Switch::On, args.json);
     }
+    let asked = act::Asked { go_on: args.go_on.then_some(GoingOn::All), as_json: args.json };
     if args.preview {
-        return preview(context, &named, args.json);
+        return preview(context, &named, asked);
     }
     let acts = !args.dry_run && (args.all || !named.is_empty());
     if acts {
         let _alone = restoring::alone(context)?;
         let settled = restoring::settled(context)?;
         if args.owner_gone {
-            return owner_gone::recover(context, settled, &named, args.json);
+            return owner_gone::recover(context, settled, &named, asked);
         }
         let wanted = if args.all { all(context, &settled) } else { named };
-        return act::recover(context, &settled, &wanted, args.json);
+        return act::recover(context, &settled, &wanted, asked);
     }
     let survey = surveyed(context)?;
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
@@ -99,7 +102,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     drop(found);
     let _alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
-    act::recover(context, &settled, &chosen, false)
+    act::recover(context, &settled, &chosen, asked)
 }
 
 /// A look at everything, with a word on standard error of what is missing from it.
@@ -129,8 +132,8 @@ fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
     crashed(settled.records.values(), since).into_iter().map(|record| record.session_id.clone()).collect()
 }
 
-/// What a fresh agent would be told, or what a living one may know of itself, and nothing else on standard output.
-fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit, Failure> {
+/// What an agent would be told, or what a living one may know of itself, and nothing else on standard output.
+fn preview(context: &Context, named: &[SessionId], asked: act::Asked) -> Result<Exit, Failure> {
     let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
@@ -146,24 +149,8 @@ fn preview(context: &Context, named: &[SessionId], as_json: bool) -> Result<Exit
         }
         _ => return Err(Failure::new(Exit::Usage, "only one brief can be shown at a time")),
     };
-    let mut briefing = briefing(context, &survey.settled.records, Ask::Tracker)?;
     // Whoever asks about its own conversation is alive, whatever the record says.
     let running = survey.view.agents.iter().any(|agent| agent.is(session) && agent.is_live());
     let alive = !own.is_empty() || running;
-    if alive {
-        briefing.template = Template::living();
-    }
-    let brief = briefing.brief(session);
-    let mut out = Out::new();
-    if as_json {
-        let mut value = list::brief_json(&brief);
-        value["sessionId"] = json!(session);
-        value["text"] = json!(brief.text);
-        value["firstPrompt"] = json!(brief.first_prompt());
-        value["alive"] = json!(alive);
-        out.json(value);
-    } else {
-        out.line(&brief.text);
-    }
-    out.finish()
+    preview::preview(context, &survey.settled, session, alive, asked)
 }

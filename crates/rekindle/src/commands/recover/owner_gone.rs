@@ -10,7 +10,7 @@ use settle::Settled;
 use state::journal::{Entry, Journal};
 use state::record::{Provenance, SAID_GONE, SessionRecord, Status};
 
-use super::act;
+use super::act::{self, Asked, Brought};
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -30,22 +30,22 @@ pub(super) fn recover(
     context: &Context,
     settled: Settled,
     named: &[SessionId],
-    as_json: bool,
+    asked: Asked,
 ) -> Result<Exit, Failure> {
     let session = one(named)?;
     let Some(why) = unknown_owner(context, &settled, session) else {
-        return act::recover(context, &settled, named, as_json);
+        return act::recover(context, &settled, named, asked);
     };
     if let Some(refused) = act::refused(context, &settled, session)? {
-        return act::report(&refused, &settled, as_json);
+        return act::report(&Brought::nothing(refused), &settled, asked);
     }
     let before = settled.records.get(session).cloned();
     let settled = overrule(context, settled, session, why)?;
-    let done = act::bring_all_back(context, &settled, named, "recover");
-    if !done.as_ref().is_ok_and(has_started) {
+    let brought = act::bring(context, &settled, named, asked);
+    if !brought.as_ref().is_ok_and(|brought| has_started(&brought.done)) {
         take_back(context, session, before.as_ref())?;
     }
-    act::report(&done?, &settled, as_json)
+    act::report(&brought?, &settled, asked)
 }
 
 /// Why rekindle cannot tell whether an agent is in a session.
