@@ -74,3 +74,72 @@ fn each_agent_keeps_its_account_and_its_settings() {
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
     assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
 }
+
+/// One account is a copy of the other, so ids are shared: each has its own record, and comes back as what it was.
+#[test]
+fn one_id_in_two_accounts_is_two_sessions_and_each_comes_back() {
+    const ID: &str = "5e55105e-0000-4000-8000-00000000000a";
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    let other = lab.home.root().join("other-account");
+    fs::create_dir(&other).unwrap();
+    fs::copy(lab.home.config().join("settings.json"), other.join("settings.json")).unwrap();
+    fs::copy(lab.home.home().join(".claude.json"), other.join(".claude.json")).unwrap();
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", &format!("claude --session-id {ID} 'ask-00 please'")).unwrap();
+    let one = lab.idle_at("work:0.0", "ask-00").unwrap();
+    let account = format!("CLAUDE_CONFIG_DIR={}", other.display());
+    lab.window(&format!("{account} exec claude --session-id {ID} 'ask-01 please'")).unwrap();
+    let two = lab.idle_at("work:1.0", "ask-01").unwrap();
+    assert_eq!((&one["sessionId"], &two["sessionId"]), (&json!(ID), &json!(ID)));
+    assert_eq!(lab.records().len(), 2, "{:#?}", lab.records());
+    assert_ne!(one["transcriptPath"], two["transcriptPath"]);
+    let marked = two["shortId"].as_str().unwrap();
+    let mark = marked.strip_prefix("5e55105e@").unwrap();
+    let second = format!("{ID}@{mark}");
+    assert_eq!(lab.record(ID).unwrap()["place"]["ref"], "work:0.0");
+    assert_eq!(lab.record(&second).unwrap()["place"]["ref"], "work:1.0");
+
+    // What is shown can be typed back, and an id alone is refused with both accounts.
+    let status = lab.rekindle(&["status"]).unwrap().stdout;
+    assert!(status.contains(marked), "{status}");
+    for (target, pane) in [(marked, "work:1.0"), (second.as_str(), "work:1.0"), ("work:0.0", "work:0.0")] {
+        let explained = lab.rekindle(&["explain", target]).unwrap();
+        assert!(explained.stdout.contains(pane), "{target}: {}", explained.words());
+    }
+    let named = lab.rekindle(&["name", marked, "the second"]).unwrap();
+    assert!(named.success(), "{}", named.words());
+    assert_eq!(lab.record(&second).unwrap()["name"], "the second");
+    assert_ne!(lab.record(ID).unwrap()["name"], "the second");
+    let refused = lab.rekindle(&["name", ID, "both"]).unwrap();
+    assert_eq!(refused.code(), Some(2), "{}", refused.words());
+    assert!(refused.stderr.contains("other-account"), "{}", refused.stderr);
+
+    lab.home.rekindle_json(&["save"]).unwrap();
+    lab.crash(&[ID, &second]).unwrap();
+    let done = lab.rekindle(&["restore", "--yes", "--json"]).unwrap();
+    let done: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.words()));
+    assert_eq!((&done["restored"], &done["total"]), (&json!(2), &json!(2)), "{done}");
+    let first = lab.probe("work:0.0", "probe-one").unwrap();
+    assert!(first.contains("ask-00") && !first.contains("ask-01"), "{first}");
+    let back = lab.probe("work:1.0", "probe-two").unwrap();
+    assert!(back.contains("ask-01") && !back.contains("ask-00"), "{back}");
+
+    // One of them crashes alone: the other is not taken for it, and recover brings back its own.
+    lab.tmux(&["kill-pane", "-t", "work:1.0"]).unwrap();
+    let ended = |record: &Value| record["shortId"] == marked && record["status"] != "active";
+    lab.record_where("ended", ended).unwrap();
+    let recovered = lab.rekindle(&["recover", marked, "--yes"]).unwrap();
+    assert!(recovered.success(), "{}", recovered.words());
+    let at = lab.record_where("back", |record| record["shortId"] == marked && record["status"] == "active");
+    let place = at.unwrap()["place"]["ref"].as_str().unwrap().to_owned();
+    assert!(lab.probe(&place, "probe-three").unwrap().contains("ask-01"));
+
+    // What one account's user forgets, the other keeps.
+    let forgot = lab.rekindle(&["vault", "forget", &second, "--yes"]).unwrap();
+    assert!(forgot.success(), "{}", forgot.words());
+    let transcripts = lab.rekindle(&["vault", "list", "--json"]).unwrap().stdout;
+    assert!(transcripts.contains(ID), "{transcripts}");
+    assert!(lab.record(ID).unwrap()["lastPrompt"].is_object());
+    assert!(lab.record(&second).is_none_or(|record| record["lastPrompt"].is_null()));
+}

@@ -6,8 +6,10 @@
 
 pub mod claude;
 mod session_id;
+mod session_key;
 mod stamp;
 
 pub use session_id::{BadSessionId, SessionId};
+pub use session_key::{SessionKey, is_mark, mark};
 pub use stamp::Stamp;
 pub use transcript::files;

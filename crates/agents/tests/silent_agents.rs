@@ -68,7 +68,7 @@ impl Place {
         last_run: impl Fn(&SessionId) -> Vec<RecordedRun> + Send + Sync + 'static,
     ) -> Owner {
         let owners = Owners::look(&[ConfigDir::new(self.root.path().join(".claude"))]);
-        owners.beside(Box::new(last_run)).of(&SessionId::new(THIS).unwrap(), path)
+        owners.beside(Box::new(move |session, _| last_run(session))).of(&SessionId::new(THIS).unwrap(), path)
     }
 }
 

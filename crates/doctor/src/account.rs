@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
-use agents::claude::ConfigDir;
+use agents::claude::{ConfigDir, account as account_of};
+use agents::{SessionId, is_mark, mark};
 
 use crate::TargetError;
 
-/// A conversation beyond doubt: the account it belongs to, and its id there.
+/// A conversation beyond doubt: the account it belongs to, and its id there. (`agents::SessionKey` is the name that rekindle's
+/// own files give it.)
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionKey {
+pub struct AccountSession {
     /// The account: the agent's configuration directory.
     pub config: ConfigDir,
     /// Its id.
@@ -22,11 +23,14 @@ pub(crate) fn split<'a>(text: &'a str, configs: &[ConfigDir]) -> Option<(&'a str
     if id.is_empty() || id.contains('/') {
         return None;
     }
-    let meant: Vec<ConfigDir> = configs.iter().filter(|config| is(config.path(), account)).cloned().collect();
+    let is_meant = |config: &&ConfigDir| {
+        is(config.path(), account) || (is_mark(account) && mark(&account_of(config.path())) == account)
+    };
+    let meant: Vec<ConfigDir> = configs.iter().filter(is_meant).cloned().collect();
     (!meant.is_empty()).then_some((id, meant))
 }
 
-/// Whether a word means this directory: its path, or the end of it (`.claude`, `work/.claude`).
+/// Whether a word means this directory: its path, or the end of it (`.claude`, `work/.claude`). Its mark means it, too.
 fn is(config: &Path, word: &str) -> bool {
     let word = word.strip_prefix("~/").unwrap_or(word);
     !word.is_empty() && (config == Path::new(word) || config.ends_with(word))
@@ -49,7 +53,7 @@ pub(crate) fn names(configs: &[ConfigDir]) -> Vec<String> {
 ///
 /// # Errors
 /// It means several.
-pub fn pick(text: &str, known: &[SessionKey]) -> Result<Option<SessionKey>, TargetError> {
+pub fn pick(text: &str, known: &[AccountSession]) -> Result<Option<AccountSession>, TargetError> {
     let mut configs: Vec<ConfigDir> = Vec::new();
     for key in known {
         if !configs.contains(&key.config) {
@@ -57,8 +61,8 @@ pub fn pick(text: &str, known: &[SessionKey]) -> Result<Option<SessionKey>, Targ
         }
     }
     let (id, meant) = split(text, &configs).unwrap_or((text, configs));
-    let begins = |key: &&SessionKey| !id.is_empty() && key.session.as_str().starts_with(id);
-    let mut found: Vec<&SessionKey> =
+    let begins = |key: &&AccountSession| !id.is_empty() && key.session.as_str().starts_with(id);
+    let mut found: Vec<&AccountSession> =
         known.iter().filter(|key| meant.contains(&key.config)).filter(begins).collect();
     if found.iter().any(|key| key.session.as_str() == id) {
         found.retain(|key| key.session.as_str() == id);
@@ -82,9 +86,9 @@ pub fn pick(text: &str, known: &[SessionKey]) -> Result<Option<SessionKey>, Targ
 }
 
 /// The conversation, where only one account has it.
-pub(crate) fn one_account(id: &SessionId, accounts: Vec<ConfigDir>) -> Result<SessionKey, TargetError> {
+pub(crate) fn one_account(id: &SessionId, accounts: Vec<ConfigDir>) -> Result<AccountSession, TargetError> {
     match <[ConfigDir; 1]>::try_from(accounts) {
-        Ok([config]) => Ok(SessionKey { config, session: id.clone() }),
+        Ok([config]) => Ok(AccountSession { config, session: id.clone() }),
         Err(accounts) => Err(TargetError::Accounts { id: id.clone(), accounts: names(&accounts) }),
     }
 }
@@ -93,8 +97,8 @@ pub(crate) fn one_account(id: &SessionId, accounts: Vec<ConfigDir>) -> Result<Se
 mod tests {
     use super::*;
 
-    fn key(config: &str, id: &str) -> SessionKey {
-        SessionKey { config: ConfigDir::new(config), session: SessionId::new(id).unwrap() }
+    fn key(config: &str, id: &str) -> AccountSession {
+        AccountSession { config: ConfigDir::new(config), session: SessionId::new(id).unwrap() }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use agents::claude::{Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, slug, walk};
+use agents::claude::{
+    ConfigDir, Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, config_of, slug, walk,
+};
 use agents::{SessionId, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -258,15 +260,16 @@ impl Clinic {
         if let Some(lost) = lost {
             let class = if hopeless { Class::A6 } else { Class::A7 };
             scan.note_loss(class, lost, &self.owners_of(&scan.path));
-        } else if scan.status == Status::Empty && self.was_spoken_in(&scan.session) {
+        } else if scan.status == Status::Empty && self.was_spoken_in(&scan.session, &scan.path) {
             scan.status = Status::Unrecoverable;
         }
         Ok(())
     }
 
     /// Whether something was said in a conversation, by its record.
-    fn was_spoken_in(&self, session: &SessionId) -> bool {
-        let held = state::record::load(&self.state, None, session).ok().flatten();
+    fn was_spoken_in(&self, session: &SessionId, transcript: &Path) -> bool {
+        let key = self.key_of(session, config_of(transcript).map(ConfigDir::new).as_ref());
+        let held = state::record::load(&self.state, None, &key).ok().flatten();
         held.is_some_and(|held| held.record.last_prompt.is_some())
     }
 

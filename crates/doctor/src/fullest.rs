@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use agents::claude::{Source, walk};
+use agents::claude::{ConfigDir, Source, walk};
 use agents::{SessionId, Stamp};
 use state::record::{self, SessionRecord};
 use transcript::{Buffer, Doubt, Status, Succession, succession};
@@ -227,7 +227,7 @@ impl Clinic {
     ///
     /// # Errors
     /// The vault or a file cannot be read.
-    pub fn lost_among(&self, files: &[(SessionId, PathBuf)]) -> Result<Vec<(SessionId, Lost)>, Error> {
+    pub fn lost_among<K: Clone>(&self, files: &[(K, PathBuf)]) -> Result<Vec<(K, Lost)>, Error> {
         let stamp = |path: &Path| std::fs::metadata(path).ok().map(|meta| Stamp::of(&meta));
         let now = files.iter().map(|(_, path)| (path.as_path(), stamp(path)));
         let mut found = Vec::new();
@@ -312,7 +312,8 @@ impl Clinic {
             (None, _) => {}
         }
         let session = conversation.session.as_ref();
-        let records = session.and_then(|session| self.record_of(session));
+        let config = ConfigDir::new(&conversation.config);
+        let records = session.and_then(|session| self.record_of(session, &config));
         let in_memory =
             |span: Range<i64>| records.as_ref().is_some_and(|record| lived_through(record, &span));
         let name = session.map(SessionId::as_str);
@@ -337,8 +338,11 @@ impl Clinic {
         Ok(Fullest { remade, beside: sum.beside, read, unread, doubtful })
     }
 
-    fn record_of(&self, session: &SessionId) -> Option<SessionRecord> {
-        record::load(&self.state, None, session).ok().flatten().map(|held| held.record)
+    fn record_of(&self, session: &SessionId, config: &ConfigDir) -> Option<SessionRecord> {
+        record::load(&self.state, None, &self.key_of(session, Some(config)))
+            .ok()
+            .flatten()
+            .map(|held| held.record)
     }
 }
 
@@ -431,7 +435,7 @@ mod tests {
     fn an_agent_lived_through_a_loss_if_no_other_began_in_it() {
         let check = |began: &[i64], expect: bool| {
             let at = |second: i64| Timestamp::from_second(second).unwrap();
-            let mut record = SessionRecord::new(SessionId::new("s").unwrap(), at(0));
+            let mut record = SessionRecord::new(agents::SessionKey::parse("s").unwrap(), at(0));
             let run = |second: &i64| {
                 let run = json!({"launchedAt": at(*second).to_string(), "pid": 1, "procStart": 1});
                 serde_json::from_value(run).unwrap()

@@ -31,7 +31,7 @@ mod swap;
 mod target;
 mod undo;
 
-pub use account::{SessionKey, pick};
+pub use account::{AccountSession, pick};
 pub use as_copy::{Copied, CopyOptions};
 pub use backup::{Backup, RepairRecord, RepairState, Writer};
 pub use clinic::Clinic;

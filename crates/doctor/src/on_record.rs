@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey, is_mark};
 use jiff::Timestamp;
 use state::record::{self, SessionRecord, Status};
 
@@ -26,7 +27,7 @@ impl Clinic {
     ///
     /// # Errors
     /// It means several.
-    pub fn on_record(&self, text: &str) -> Result<Option<SessionId>, TargetError> {
+    pub fn on_record(&self, text: &str) -> Result<Option<SessionKey>, TargetError> {
         if is_pane(text) {
             return in_pane(&self.records(), text);
         }
@@ -40,23 +41,30 @@ impl Clinic {
     ///
     /// # Errors
     /// It means nothing, or several.
-    pub fn session(&self, text: &str) -> Result<SessionId, TargetError> {
+    pub fn session(&self, text: &str) -> Result<SessionKey, TargetError> {
         Ok(match self.target(text)? {
-            crate::Target::File(file) => file.session,
-            crate::Target::Gone(absent) => absent.session,
+            crate::Target::File(file) => self.key_of(&file.session, Some(&file.config)),
+            crate::Target::Gone(absent) => self.key_of(&absent.session, absent.config.as_ref()),
         })
+    }
+
+    /// The key of a conversation of this account. A record that cannot be read keeps its name.
+    pub fn key_of(&self, session: &SessionId, config: Option<&ConfigDir>) -> SessionKey {
+        let first = || SessionKey::first(session.clone());
+        let Some(config) = config else { return first() };
+        record::key_for(&self.state, session, config.path()).unwrap_or_else(|_| first())
     }
 
     /// Every record that can be read.
     pub(crate) fn records(&self) -> Vec<SessionRecord> {
-        let ids = record::ids(&self.state).unwrap_or_default();
-        let load = |id: &SessionId| record::load(&self.state, None, id).ok().flatten();
-        ids.iter().filter_map(load).map(|held| held.record).collect()
+        let keys = record::keys(&self.state).unwrap_or_default();
+        let load = |key: &SessionKey| record::load(&self.state, None, key).ok().flatten();
+        keys.iter().filter_map(load).map(|held| held.record).collect()
     }
 
     /// The conversations of this name, upper and lower case being the same; those that have not ended come before those
     /// that have.
-    pub(crate) fn named(&self, text: &str) -> BTreeSet<SessionId> {
+    pub(crate) fn named(&self, text: &str) -> BTreeSet<SessionKey> {
         if text.trim().is_empty() {
             return BTreeSet::new();
         }
@@ -68,15 +76,28 @@ impl Clinic {
     }
 
     /// What tells a conversation from others of its name.
-    pub(crate) fn tell_apart(&self, id: &SessionId) -> String {
-        let held = record::load(&self.state, None, id).ok().flatten();
+    pub(crate) fn tell_apart(&self, key: &SessionKey) -> String {
+        let held = record::load(&self.state, None, key).ok().flatten();
         held.map(|held| whereabouts(&held.record)).unwrap_or_default()
     }
 
-    /// The conversations on record whose id begins so.
-    pub(crate) fn beginning(&self, text: &str) -> BTreeSet<SessionId> {
-        let ids = record::ids(&self.state).unwrap_or_default();
-        ids.into_iter().filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect()
+    /// The conversations on record whose id begins so. Behind the beginning may stand the mark of an account, as in the
+    /// short form that lists show.
+    pub(crate) fn beginning(&self, text: &str) -> BTreeSet<SessionKey> {
+        let keys = record::keys(&self.state).unwrap_or_default();
+        let marked = text.rsplit_once('@').filter(|(_, mark)| is_mark(mark));
+        let (id, mark) = marked.map_or((text, None), |(id, mark)| (id, Some(mark)));
+        let is = |key: &SessionKey| {
+            let same = mark.is_none() || key.account_mark() == mark;
+            !id.is_empty() && same && key.id().as_str().starts_with(id)
+        };
+        keys.into_iter().filter(is).collect()
+    }
+
+    /// The accounts of all conversations on record with this id.
+    pub(crate) fn recorded_accounts(&self, session: &SessionId) -> Vec<ConfigDir> {
+        let keys = self.beginning(session.as_str()).into_iter().filter(|key| key.id() == session);
+        keys.filter_map(|key| self.account_of(&key)).collect()
     }
 }
 
@@ -94,7 +115,7 @@ fn rather_living<'a>(records: impl Iterator<Item = &'a SessionRecord>) -> Vec<&'
 }
 
 /// A pane's conversation is the active one there, else the newest that was: as the map has it.
-fn in_pane(records: &[SessionRecord], text: &str) -> Result<Option<SessionId>, TargetError> {
+fn in_pane(records: &[SessionRecord], text: &str) -> Result<Option<SessionKey>, TargetError> {
     let here = |record: &&SessionRecord| {
         let own = record.run().is_none_or(|run| !run.nested && !run.one_shot);
         own && record.place.as_ref().is_some_and(|place| place.pane == text || place.reference == text)
@@ -120,14 +141,14 @@ fn in_directory(
     records: &[SessionRecord],
     text: &str,
     directory: &Path,
-) -> Result<Option<SessionId>, TargetError> {
+) -> Result<Option<SessionKey>, TargetError> {
     let here = |path: &Option<PathBuf>| path.as_deref().is_some_and(|path| real(path) == directory);
     let mine = records.iter().filter(|record| here(&record.cwd) || here(&record.project_dir));
     let mine = rather_living(mine).into_iter();
     one_of(text, mine.map(|record| (record.session_id.clone(), whereabouts(record))).collect())
 }
 
-fn one_of(text: &str, found: Vec<(SessionId, String)>) -> Result<Option<SessionId>, TargetError> {
+fn one_of(text: &str, found: Vec<(SessionKey, String)>) -> Result<Option<SessionKey>, TargetError> {
     match found.as_slice() {
         [] => Ok(None),
         [(only, _)] => Ok(Some(only.clone())),
@@ -175,7 +196,7 @@ mod tests {
 
     fn record(id: &str, status: Status, socket: &str, pane: &str, seen: i64) -> SessionRecord {
         let at = Timestamp::from_second(seen).unwrap();
-        let mut record = SessionRecord::new(SessionId::new(id).unwrap(), at);
+        let mut record = SessionRecord::new(SessionKey::parse(id).unwrap(), at);
         record.status = status;
         record.cwd = Some("/w".into());
         let place =
@@ -190,7 +211,7 @@ mod tests {
         let new = record("new", Status::Active, "/a", "%1", 5);
         let check = |records: &[SessionRecord], text: &str, expect: Option<&str>| {
             let found = in_pane(records, text).unwrap();
-            assert_eq!(found.as_ref().map(SessionId::as_str), expect);
+            assert_eq!(found.as_ref().map(SessionKey::as_str), expect);
         };
         check(&[old.clone(), new.clone()], "%1", Some("new"));
         check(&[old.clone(), new.clone()], "work:0.1", Some("new"));

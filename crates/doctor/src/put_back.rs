@@ -190,8 +190,12 @@ impl Clinic {
         wanted: Wanted,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
         let found = self.vault.find(session)?;
-        let recorded = if account.is_none() && found.len() > 1 { self.account_of(session) } else { None };
-        let account = account.or(recorded.as_ref());
+        let recorded =
+            if account.is_none() && found.len() > 1 { self.recorded_accounts(session) } else { Vec::new() };
+        let account = account.or(match recorded.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        });
         if account.is_none() && found.len() > 1 {
             let accounts =
                 found.into_iter().map(|conversation| ConfigDir::new(conversation.config)).collect();

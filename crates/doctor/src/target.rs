@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
-use agents::claude::{ConfigDir, FindError, TranscriptFile, find_session};
+use agents::claude::{ConfigDir, FindError, TranscriptFile, account, find_session};
+use agents::{SessionId, SessionKey};
 use state::record;
 
 use crate::Clinic;
-use crate::account::{SessionKey, one_account, pick, split};
+use crate::account::{AccountSession, one_account, pick, split};
 use crate::on_record::is_pane;
 
 /// One conversation that a command is about.
@@ -49,7 +49,7 @@ pub enum TargetError {
         /// What was given.
         text: String,
         /// What it means, and where each of them is.
-        found: Vec<(SessionId, String)>,
+        found: Vec<(SessionKey, String)>,
     },
     /// A pane in which no conversation was seen.
     #[error("no conversation is on record in pane {0}")]
@@ -96,8 +96,8 @@ fn list(ids: &[SessionId]) -> String {
     ids.iter().take(5).map(|id| id.as_str().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
-fn several(found: &[(SessionId, String)]) -> String {
-    let one = |(id, place): &(SessionId, String)| match place.as_str() {
+fn several(found: &[(SessionKey, String)]) -> String {
+    let one = |(id, place): &(SessionKey, String)| match place.as_str() {
         "" => format!("\n  {id}"),
         told => format!("\n  {id} ({told})"),
     };
@@ -118,6 +118,12 @@ impl Clinic {
             let session = self.on_record(text)?.ok_or_else(|| TargetError::NobodyThere(text.to_owned()))?;
             return self.transcript_of(&session);
         }
+        if let Ok(key) = SessionKey::parse(text)
+            && key.account_mark().is_some()
+            && self.account_of(&key).is_some()
+        {
+            return self.transcript_of(&key);
+        }
         let path = Path::new(text);
         let transcript = path.extension().is_some_and(|extension| extension == "jsonl");
         // The account may be a path; what exists under the whole text is meant first.
@@ -136,16 +142,19 @@ impl Clinic {
         })?;
         let whole = found.first().is_some_and(|file| file.session.as_str() == id);
         if !whole && !named_account {
-            let begun = found.first().map(|file| file.session.clone());
-            let mut meant: BTreeSet<SessionId> = begun.iter().cloned().chain(self.named(text)).collect();
-            if begun.is_none() {
+            let begun: BTreeSet<SessionKey> =
+                found.iter().map(|file| self.key_of(&file.session, Some(&file.config))).collect();
+            let mut meant: BTreeSet<SessionKey> = begun.iter().cloned().chain(self.named(text)).collect();
+            if begun.is_empty() {
                 meant.extend(self.beginning(text));
             }
-            if meant.len() > 1 {
+            // One id in several accounts is told apart below, with the accounts' names.
+            let one_id = meant.iter().all(|key| Some(key.id()) == found.first().map(|file| &file.session));
+            if meant.len() > 1 && !one_id {
                 let found = meant.into_iter().map(|id| (id.clone(), self.tell_apart(&id))).collect();
                 return Err(TargetError::Several { text: text.to_owned(), found });
             }
-            if let (None, Some(session)) = (&begun, meant.first()) {
+            if let (true, Some(session)) = (begun.is_empty(), meant.first()) {
                 return self.transcript_of(session);
             }
         }
@@ -155,7 +164,8 @@ impl Clinic {
         }
     }
 
-    /// Transcripts of an id that somebody typed: those of one account, and no other account has the id in the vault.
+    /// Transcripts of an id that somebody typed: those of one account, and no other account has the id in the vault or on
+    /// record.
     fn typed(
         &self,
         session: &SessionId,
@@ -166,7 +176,9 @@ impl Clinic {
         let vaulted = self.vault.find(session).unwrap_or_default().into_iter();
         let vaulted = vaulted.map(|conversation| ConfigDir::new(conversation.config));
         let vaulted = vaulted.filter(|config| configs.contains(config));
-        for config in found.iter().map(|file| file.config.clone()).chain(vaulted) {
+        let recorded = self.recorded_accounts(session).into_iter();
+        let recorded = recorded.filter(|config| configs.contains(config) && config.path().is_dir());
+        for config in found.iter().map(|file| file.config.clone()).chain(vaulted).chain(recorded) {
             if !accounts.contains(&config) {
                 accounts.push(config);
             }
@@ -184,16 +196,16 @@ impl Clinic {
     ///
     /// # Errors
     /// Several have one, and no record tells which is meant.
-    pub fn transcript_of(&self, session: &SessionId) -> Result<Target, TargetError> {
+    pub fn transcript_of(&self, session: &SessionKey) -> Result<Target, TargetError> {
         let recorded = self.account_of(session);
         let mut configs = self.configs.clone();
         configs.extend(recorded.iter().filter(|config| !self.configs.contains(config)).cloned());
-        let found = find_session(&configs, session.as_str()).map_err(|error| match error {
+        let found = find_session(&configs, session.id().as_str()).map_err(|error| match error {
             FindError::Ambiguous { prefix, ids } => TargetError::Ambiguous { prefix, ids },
             FindError::Unreadable { path, source } => TargetError::Unreadable { path, source },
         })?;
         let mut found: Vec<TranscriptFile> =
-            found.into_iter().filter(|file| file.session == *session).collect();
+            found.into_iter().filter(|file| file.session == *session.id()).collect();
         if let Some(config) = recorded.as_ref().filter(|config| config.path().is_dir()) {
             // What another account has under this id is another conversation.
             found.retain(|file| same_folder(file.config.path(), config.path()));
@@ -201,20 +213,39 @@ impl Clinic {
         match <[TranscriptFile; 1]>::try_from(found) {
             Ok([file]) => self.file_target(&file.path),
             Err(found) if found.is_empty() => {
-                Ok(Target::Gone(Absent { session: session.clone(), config: recorded }))
+                Ok(Target::Gone(Absent { session: session.id().clone(), config: recorded }))
             }
             Err(found) => Err(twice(session, found)),
         }
     }
 
     /// The account that a conversation's record names.
-    pub fn account_of(&self, session: &SessionId) -> Option<ConfigDir> {
+    pub fn account_of(&self, session: &SessionKey) -> Option<ConfigDir> {
         let held = record::load(&self.state, None, session).ok().flatten()?;
         held.record.config_dir().map(ConfigDir::new)
     }
 
+    /// The copies that the vault has of a session: of its own account, where records tell accounts with its id apart.
+    ///
+    /// # Errors
+    /// The vault cannot be read.
+    pub fn vaulted_of(&self, session: &SessionKey) -> Result<Vec<vault::Conversation>, vault::Error> {
+        let mut found = self.vault.find(session)?;
+        if let Some(own) = self.account_in_vault(session) {
+            found.retain(|conversation| account(&conversation.config) == account(own.path()));
+        }
+        Ok(found)
+    }
+
+    /// The account whose copy in the vault is meant, where several accounts have a session with this id.
+    pub fn account_in_vault(&self, session: &SessionKey) -> Option<ConfigDir> {
+        let several = self.recorded_accounts(session).len() > 1
+            || self.vault.find(session).is_ok_and(|found| found.len() > 1);
+        self.account_of(session).filter(|_| several)
+    }
+
     /// The conversation of a directory, where the path is one.
-    fn on_record_in(&self, path: &Path) -> Result<Option<SessionId>, TargetError> {
+    fn on_record_in(&self, path: &Path) -> Result<Option<SessionKey>, TargetError> {
         if !path.is_dir() {
             return Ok(None);
         }
@@ -231,16 +262,16 @@ impl Clinic {
     fn vaulted(&self, text: &str, id: &str, configs: &[ConfigDir]) -> Result<Target, TargetError> {
         let unknown = || TargetError::Unknown(text.to_owned());
         let all = self.vault.list().map_err(|_| unknown())?;
-        let known: Vec<SessionKey> = all
+        let known: Vec<AccountSession> = all
             .into_iter()
             .filter_map(|conversation| {
                 let config = ConfigDir::new(conversation.config);
-                Some(SessionKey { session: conversation.session?, config })
+                Some(AccountSession { session: conversation.session?, config })
             })
             .filter(|key| id.len() == text.len() || configs.contains(&key.config))
             .collect();
         // An account that is in use before one that is not: what was given up does not make an id doubtful.
-        let used: Vec<SessionKey> =
+        let used: Vec<AccountSession> =
             known.iter().filter(|key| configs.contains(&key.config)).cloned().collect();
         let key = match pick(id, &used)? {
             Some(key) => key,

@@ -17,8 +17,8 @@ mod words;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::SessionId;
 use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use settle::Settler;
 use state::durable;
@@ -125,16 +125,20 @@ impl Eraser<'_> {
     }
 
     /// What is to be forgotten, gathered before anything goes.
-    fn subject(&self, config: &ConfigDir, session: &SessionId) -> Result<Subject, Error> {
-        let held = state::record::load(&self.settler.state, self.settler.key.reading(), session)?;
-        // One id in two accounts has one record: that of the other one stays as it is.
+    fn subject(&self, config: &ConfigDir, id: &SessionId) -> Result<Subject, Error> {
+        let session = state::record::key_for(&self.settler.state, id, config.path())?;
+        let held = state::record::load(&self.settler.state, self.settler.key.reading(), &session)?;
+        // Another account's record of the same id stays as it is.
         let ours = |held: &state::record::Held| {
             held.record.config_dir().is_none_or(|dir| words::same_folder(&dir, config.path()))
         };
         let is_anothers = held.as_ref().is_some_and(|held| !ours(held));
         let held = held.filter(ours);
-        let words = self.words(config, session, held.as_ref().map(|held| &held.record));
-        Ok(Subject { session: session.clone(), held, is_anothers, words })
+        let words = self.words(config, &session, held.as_ref().map(|held| &held.record));
+        let others = state::record::keys(&self.settler.state)?;
+        let is_shared = others.iter().any(|key| key.id() == id && *key != session);
+        let config = config.clone();
+        Ok(Subject { session, config, held, is_anothers, is_shared, words })
     }
 }
 
@@ -151,10 +155,13 @@ fn prompts_left(config: &ConfigDir, session: &SessionId) -> Option<String> {
 
 /// What is to be forgotten.
 pub(crate) struct Subject {
-    pub(crate) session: SessionId,
+    pub(crate) session: SessionKey,
+    pub(crate) config: ConfigDir,
     pub(crate) held: Option<state::record::Held>,
     /// Whether the record of this id is another account's: then panes and files that only name the id are its own.
     pub(crate) is_anothers: bool,
+    /// Whether another account has a session with this id: events of both are in one spool.
+    pub(crate) is_shared: bool,
     pub(crate) words: Words,
 }
 

@@ -3,6 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use agents::claude::account;
 use state::durable::{self, Sync};
 
 use crate::{Eraser, Error, Subject, reading};
@@ -25,13 +26,12 @@ impl Eraser<'_> {
             state.snapshots().join(format!("context/{session}.md")),
             state.status_cache(session),
             state.spool().join(format!("{session}.status")),
-            self.settler.refuge.spool().join(format!("{session}.jsonl")),
             self.settler.refuge.spool().join(format!("{session}.status")),
         ] {
             durable::remove(&path)?;
         }
         for launch in list(&state.launches())? {
-            durable::remove(&launch.join(format!("{session}.txt")))?;
+            durable::remove(&launch.join(format!("{}.txt", session.id())))?;
         }
         durable::remove_tree(&state.snapshots().join(session.as_str()))?;
         durable::remove_tree(&self.snapshots.join(session.as_str()))?;
@@ -43,12 +43,26 @@ impl Eraser<'_> {
                 durable::remove(&path)?;
             }
         }
+        self.erase_refuge(subject)?;
         self.erase_spool(subject)
+    }
+
+    // Events that wait for a settle where the state could not be written.
+    fn erase_refuge(&self, subject: &Subject) -> Result<(), Error> {
+        let path = self.settler.refuge.spool().join(format!("{}.jsonl", subject.session.id()));
+        if !subject.is_shared {
+            return Ok(durable::remove(&path)?);
+        }
+        let bytes = match state::files::read_own(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            bytes => bytes.map_err(reading(&path))?,
+        };
+        Ok(durable::replace(&path, &of_other_accounts(&bytes, subject))?)
     }
 
     // What is folded into the record goes; what a hook has left since stays, and so does what it writes meanwhile.
     fn erase_spool(&self, subject: &Subject) -> Result<(), Error> {
-        let path = self.settler.state.spool().join(format!("{}.jsonl", subject.session));
+        let path = state::spool::path(&self.settler.state, &subject.session);
         let mut file = match state::files::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             file => file.map_err(reading(&path))?,
@@ -65,6 +79,11 @@ impl Eraser<'_> {
             None => length,
         };
         let mut late = Vec::new();
+        if subject.is_shared {
+            let mut before = vec![0; usize::try_from(folded).unwrap_or_default()];
+            file.read_exact(&mut before).map_err(reading(&path))?;
+            late = of_other_accounts(&before, subject);
+        }
         file.seek(SeekFrom::Start(folded))
             .and_then(|_| file.read_to_end(&mut late))
             .map_err(reading(&path))?;
@@ -109,10 +128,21 @@ impl Eraser<'_> {
     }
 }
 
+/// The lines of a spool that are another account's. What names no account may be its words, too, and goes.
+fn of_other_accounts(bytes: &[u8], subject: &Subject) -> Vec<u8> {
+    let own = account(subject.config.path());
+    let is_anothers = |line: &&[u8]| {
+        let event: Option<state::spool::Event> = serde_json::from_slice(line).ok();
+        event.and_then(|event| event.config_dir()).is_some_and(|config| account(&config) != own)
+    };
+    let lines = bytes.split(|byte| *byte == b'\n').filter(is_anothers);
+    lines.flat_map(|line| [b"\n", line, b"\n"].concat()).collect()
+}
+
 // Eight characters of an id may be another conversation's; the report has all of them.
 fn is_its(path: &Path, subject: &Subject) -> bool {
     let report = state::files::read_to_string(path.with_extension("md"));
-    report.map_or(true, |report| report.contains(subject.session.as_str()))
+    report.map_or(true, |report| report.contains(subject.session.id().as_str()))
 }
 
 fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {

@@ -80,8 +80,15 @@ mod tests {
     fn only_what_is_about_it_or_was_said_in_it_goes() {
         let mut words = Words::default();
         words.add("please rewrite the checkout page");
-        let session = agents::SessionId::new("s1").unwrap();
-        let subject = Subject { session, held: None, is_anothers: false, words };
+        let session = agents::SessionKey::parse("s1").unwrap();
+        let subject = Subject {
+            session,
+            config: agents::claude::ConfigDir::new("/c"),
+            held: None,
+            is_anothers: false,
+            is_shared: false,
+            words,
+        };
         let mut value = json!({
             "panes": [
                 {"tag": "s1", "title": "✳ Checkout", "id": "%1", "reason": "process_died"},

@@ -5,7 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::{ConfigDir, find_session};
 use state::record::SessionRecord;
 use transcript::{Buffer, Transcript};
@@ -111,12 +111,12 @@ impl Eraser<'_> {
     pub(crate) fn words(
         &self,
         config: &ConfigDir,
-        session: &SessionId,
+        session: &SessionKey,
         record: Option<&SessionRecord>,
     ) -> Words {
         let mut words = Words::default();
-        let found = find_session(std::slice::from_ref(config), session.as_str()).unwrap_or_default();
-        for file in found.iter().filter(|file| file.session == *session) {
+        let found = find_session(std::slice::from_ref(config), session.id().as_str()).unwrap_or_default();
+        for file in found.iter().filter(|file| file.session == *session.id()) {
             if let Ok(transcript) = Transcript::open(&file.path, &mut Buffer::default()) {
                 hear(&transcript, &mut words);
             }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::CHILD_VARIABLES;
 use doctor::Clinic;
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ pub struct Actor<'a> {
     /// Transcripts and vault.
     pub clinic: &'a Clinic,
     /// The records, by conversation.
-    pub records: &'a BTreeMap<SessionId, SessionRecord>,
+    pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// The machine that this is: runs of another one give no start its words.
     pub machine: Machine,
     /// The machine's key, where it is here: text without its code is told to no agent.

@@ -3,7 +3,7 @@
 //! The same agent that crashes again and again is not started again and again: each try waits longer than the one before,
 //! and after the third its user decides.
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use state::record::{Grade, SessionRecord};
 
@@ -31,7 +31,7 @@ pub enum Automatic {
 }
 
 /// When a conversation was last brought back by itself, the newest first.
-fn tries(session: &SessionId, decisions: &[DecisionRecord], now: Timestamp) -> Vec<Timestamp> {
+fn tries(session: &SessionKey, decisions: &[DecisionRecord], now: Timestamp) -> Vec<Timestamp> {
     let ours = |record: &&DecisionRecord| {
         record.by == BY_ITSELF && record.panes.iter().any(|pane| pane.session_id.as_ref() == Some(session))
     };
@@ -85,7 +85,7 @@ mod tests {
     use crate::plan::Plan;
 
     fn record() -> SessionRecord {
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         let run = serde_json::json!({"launchedAt": "2026-01-01T00:00:00Z", "pid": 1, "procStart": 1, "provenance": "process", "grade": "proven"});
         record.runs.push(serde_json::from_value::<Run>(run).unwrap());
         record
@@ -129,7 +129,7 @@ mod tests {
             matches!(automatic(&gone, &decided, at(10)), Automatic::Stopped(why) if why.contains("taken back"))
         );
         let mut fresh = gone.clone();
-        fresh.session_id = SessionId::new("s2").unwrap();
+        fresh.session_id = SessionKey::parse("s2").unwrap();
         assert_eq!(automatic(&fresh, &decided, at(10)), Automatic::Due, "another conversation");
         decided[0].panes[0].now_in = Some(fresh.session_id.clone());
         assert!(

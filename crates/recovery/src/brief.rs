@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::{Back, Deed, GoOn, Resumed, Returned, Short, tokens};
 use jiff::tz::TimeZone;
 use state::StateDir;
@@ -56,7 +56,7 @@ impl Teller<'_> {
     pub fn told(
         &self,
         act: Act,
-        session: &SessionId,
+        session: &SessionKey,
         how: Outcome,
         open: &[Deed],
     ) -> (Told, Option<(PathBuf, String)>) {
@@ -97,7 +97,7 @@ impl Actor<'_> {
     pub(crate) fn told(
         &self,
         act: Act,
-        session: &SessionId,
+        session: &SessionKey,
         how: Outcome,
         open: &[Deed],
     ) -> Result<Told, durable::Error> {
@@ -141,7 +141,7 @@ fn note_on(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone)
     };
     let resumed = Resumed {
         name: record.name.as_deref(),
-        session: record.session_id.short(),
+        session: &record.session_id.short(),
         task: record.task.as_deref(),
         reason: record.reason.as_deref(),
         returned,
@@ -157,7 +157,7 @@ fn note_on(record: &SessionRecord, how: Outcome, open: &[Deed], zone: &TimeZone)
 /// The short context for a fresh agent: what was prepared when the last turn ended, else what the record knows.
 fn short(
     state: &StateDir,
-    session: &SessionId,
+    session: &SessionKey,
     record: Option<&SessionRecord>,
     zone: &TimeZone,
     key: Option<&Key>,
@@ -169,7 +169,7 @@ fn short(
     const ROOMY: usize = 2_000;
     let short = Short {
         name: record.and_then(|record| record.name.as_deref()),
-        session: session.short(),
+        session: &session.short(),
         task: record.and_then(|record| record.task.as_deref()),
         last_active: record.map(|record| record.last_seen).unwrap_or_default(),
         ending: None,

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::process::Processes;
 use context::handoff::Handoff;
 use context::{Bead, Brief, Deed, Limits, Material, Talk, Template, last_exchange};
@@ -29,7 +29,7 @@ pub struct Briefing<'a> {
     /// Transcripts and vault.
     pub clinic: &'a Clinic,
     /// The records, by conversation.
-    pub records: &'a BTreeMap<SessionId, SessionRecord>,
+    pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// How it is told.
     pub template: Template,
     /// How much may be told.
@@ -43,7 +43,7 @@ pub struct Briefing<'a> {
     /// The machine's key, where it is here: text without its code is told to no agent.
     pub key: Option<Key>,
     /// The briefs that were made: each is asked for more than once.
-    pub made: RefCell<BTreeMap<SessionId, Brief>>,
+    pub made: RefCell<BTreeMap<SessionKey, Brief>>,
 }
 
 const TMUX_DEADLINE: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ const ACTOR: [&str; 2] = ["BD_ACTOR", "BEADS_ACTOR"];
 
 impl Briefing<'_> {
     /// The brief of a conversation.
-    pub fn brief(&self, session: &SessionId) -> Brief {
+    pub fn brief(&self, session: &SessionKey) -> Brief {
         if let Some(made) = self.made.borrow().get(session) {
             return made.clone();
         }
@@ -63,11 +63,11 @@ impl Briefing<'_> {
     }
 
     /// The tasks that the tracker has for a conversation's agent.
-    pub fn beads(&self, session: &SessionId) -> Vec<Bead> {
+    pub fn beads(&self, session: &SessionKey) -> Vec<Bead> {
         self.records.get(session).map(|record| self.handoff(record).beads()).unwrap_or_default()
     }
 
-    fn make(&self, session: &SessionId) -> Brief {
+    fn make(&self, session: &SessionKey) -> Brief {
         // Text of a record that is not this machine's own is told to no agent.
         let record = self.records.get(session).filter(|record| record.distrust(&Machine::this()).is_none());
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
@@ -96,28 +96,28 @@ impl Briefing<'_> {
     }
 
     /// What was said, by the transcript, else by its copy.
-    fn talk(&self, session: &SessionId) -> Talk {
+    fn talk(&self, session: &SessionKey) -> Talk {
         let told = |talk: &Talk| !talk.is_empty();
         self.written(session).filter(told).or_else(|| self.mirrored(session)).unwrap_or_default()
     }
 
-    fn written(&self, session: &SessionId) -> Option<Talk> {
+    fn written(&self, session: &SessionKey) -> Option<Talk> {
         let target = self.clinic.transcript_of(session).ok()?;
         let Target::File(file) = &target else { return None };
         if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
             return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
         }
-        Talk::mended(&state::files::read(&file.path).ok()?, session.as_str()).ok()
+        Talk::mended(&state::files::read(&file.path).ok()?, session.id().as_str()).ok()
     }
 
-    fn mirrored(&self, session: &SessionId) -> Option<Talk> {
-        let found = self.clinic.vault.find(session).ok()?;
+    fn mirrored(&self, session: &SessionKey) -> Option<Talk> {
+        let found = self.clinic.vaulted_of(session).ok()?;
         found.iter().find_map(|conversation| {
             let file = conversation.transcript()?;
             let generation = file.best_generation()?.number;
             let mut bytes = Vec::new();
             self.clinic.vault.read(&conversation.key, &file.name, Some(generation), &mut bytes).ok()?;
-            Talk::mended(&bytes, session.as_str()).ok()
+            Talk::mended(&bytes, session.id().as_str()).ok()
         })
     }
 
@@ -174,7 +174,7 @@ pub(crate) fn running(record: &SessionRecord) -> Vec<String> {
 }
 
 /// The file for a brief that is too long for a hook. Kept where bulk is: it stays out of the state's history.
-pub fn context_file(state: &StateDir, session: &SessionId) -> PathBuf {
+pub fn context_file(state: &StateDir, session: &SessionKey) -> PathBuf {
     state.snapshots().join("context").join(format!("{session}.md"))
 }
 
@@ -195,7 +195,7 @@ pub fn sweep_context_files(state: &StateDir, now: SystemTime) {
 }
 
 /// What was prepared when the last turn ended; nothing where this machine did not write it.
-pub fn prepared(state: &StateDir, session: &SessionId, key: Option<&Key>) -> Option<String> {
+pub fn prepared(state: &StateDir, session: &SessionKey, key: Option<&Key>) -> Option<String> {
     let path = state.instances().join("restore/context-cache").join(format!("{session}.txt"));
     let text = state::files::read_to_string(&path).ok()?;
     let code = state::files::read_to_string(path.with_extension("mac")).ok()?;
@@ -230,7 +230,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path().join("state")).unwrap();
         let key = Key::create(&dir.path().join("key")).unwrap();
-        let session = SessionId::new("s1").unwrap();
+        let session = SessionKey::parse("s1").unwrap();
         let path = state.instances().join("restore/context-cache/s1.txt");
         durable::private_dir(path.parent().unwrap()).unwrap();
         durable::replace(&path, b"as prepared").unwrap();

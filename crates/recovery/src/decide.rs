@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::plan::Wanted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The conversation.
-    pub session: SessionId,
+    pub session: SessionKey,
     /// How sure it is that it belongs to this pane.
     pub grade: Grade,
     /// What became of it.
@@ -90,7 +90,7 @@ impl OwnerFact {
     }
 
     /// Why nobody may be started, where that is so.
-    pub(crate) fn objection(&self, session: &SessionId) -> Option<String> {
+    pub(crate) fn objection(&self, session: &SessionKey) -> Option<String> {
         match self {
             OwnerFact::Nobody | OwnerFact::Here => None,
             OwnerFact::Elsewhere { whom, way } => {
@@ -336,7 +336,7 @@ mod tests {
 
     fn remembered() -> Remembered {
         Remembered {
-            session: SessionId::new("s1").unwrap(),
+            session: SessionKey::parse("s1").unwrap(),
             grade: Grade::Proven,
             status: Status::Crashed,
             reason: Some("server_exit".to_owned()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted, slug};
@@ -32,7 +32,7 @@ pub struct Ground<'a> {
     /// Who is in which conversation.
     owners: Owners,
     /// The session whose agent is gone by its user's word, where rekindle cannot tell.
-    said_gone: Option<SessionId>,
+    said_gone: Option<SessionKey>,
     /// What is believed of living agents; only asked for where one is in the way.
     view: OnceCell<View>,
     /// The socket of the tmux server that its user is in.
@@ -95,7 +95,7 @@ impl<'a> Ground<'a> {
 
     /// The same, with its user's word that the agent of this session is gone. An agent that is seen stays its owner.
     #[must_use]
-    pub fn believing_gone(self, session: Option<&SessionId>) -> Ground<'a> {
+    pub fn believing_gone(self, session: Option<&SessionKey>) -> Ground<'a> {
         Ground { said_gone: session.cloned(), ..self }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The commands that outlive a conversation's agent.
-    pub fn still_running(&self, session: &SessionId) -> Vec<StillRunning> {
+    pub fn still_running(&self, session: &SessionKey) -> Vec<StillRunning> {
         let record = self.settled.records.get(session);
         record.map(|record| still_running(record, self.owners.processes())).unwrap_or_default()
     }
@@ -174,20 +174,21 @@ impl<'a> Ground<'a> {
             || configs.iter().any(|config| real(config.path()) == real(account))
     }
 
-    fn owner(&self, session: &SessionId, path: Option<&Path>) -> Owner {
-        match self.owners.of(session, path.unwrap_or(Path::new("/nonexistent"))) {
+    fn owner(&self, session: &SessionKey, path: Option<&Path>) -> Owner {
+        let expected = || expected_transcript(session, self.settled.records.get(session));
+        match self.owners.of(session, &path.map_or_else(expected, Path::to_path_buf)) {
             Owner::Unknown { .. } if self.said_gone.as_ref() == Some(session) => Owner::Nobody,
             owner => owner,
         }
     }
 
-    fn owner_fact(&self, session: &SessionId, path: Option<&Path>) -> OwnerFact {
+    fn owner_fact(&self, session: &SessionKey, path: Option<&Path>) -> OwnerFact {
         let owner = self.owner(session, path);
         let live = self.live_owner(session, &owner);
         OwnerFact::of(owner, live.as_ref(), self.around.as_deref())
     }
 
-    fn live_owner(&self, session: &SessionId, owner: &Owner) -> Option<LiveOwner> {
+    fn live_owner(&self, session: &SessionKey, owner: &Owner) -> Option<LiveOwner> {
         if !matches!(owner, Owner::Process(_)) {
             return None;
         }
@@ -197,7 +198,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The living agent that is in a conversation, beyond doubt.
-    pub fn inside(&self, session: &SessionId) -> Option<LiveOwner> {
+    pub fn inside(&self, session: &SessionKey) -> Option<LiveOwner> {
         let record = self.settled.records.get(session);
         let (path, _, _) = self.transcript(session, record);
         self.live_owner(session, &self.owner(session, path.as_deref()))
@@ -220,13 +221,13 @@ impl<'a> Ground<'a> {
 
     fn transcript(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         record: Option<&SessionRecord>,
     ) -> (Option<std::path::PathBuf>, TranscriptFact, Option<Lost>) {
         transcript(self.clinic, self.survey.as_ref(), session, record)
     }
 
-    fn recipe(&self, session: &SessionId, record: Option<&SessionRecord>) -> Option<Recipe> {
+    fn recipe(&self, session: &SessionKey, record: Option<&SessionRecord>) -> Option<Recipe> {
         let genuine = record.and_then(|record| record.genuine_run(&self.machine));
         let run = genuine.map(GenuineRun::run);
         let recorded_by = run.and_then(|run| run.claude_version.as_deref()?.parse().ok()).unwrap_or(OLDEST);
@@ -244,9 +245,19 @@ impl<'a> Ground<'a> {
             version,
             bypass: if fresh { Bypass::Keep } else { Bypass::LeaveOut },
             session: session.clone(),
-            fresh: SessionId::new(&uuid::Uuid::new_v4().to_string()).ok()?,
+            fresh: SessionKey::parse(&uuid::Uuid::new_v4().to_string()).ok()?,
         })
     }
+}
+
+/// Where the transcript of a session is or would be: it tells whose session is meant, where two accounts have its id.
+pub fn expected_transcript(session: &SessionKey, record: Option<&SessionRecord>) -> PathBuf {
+    let recorded = record.and_then(|record| {
+        let in_account =
+            || Some(record.config_dir()?.join("projects/-").join(format!("{}.jsonl", session.id())));
+        record.transcript_path.clone().or_else(in_account)
+    });
+    recorded.unwrap_or_else(|| PathBuf::from("/nonexistent"))
 }
 
 /// The transcript of a conversation, what can be resumed of it, and what of it only the vault has. Nothing can be told where
@@ -254,10 +265,10 @@ impl<'a> Ground<'a> {
 pub(crate) fn transcript(
     clinic: &Clinic,
     survey: Option<&Survey>,
-    session: &SessionId,
+    session: &SessionKey,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact, Option<Lost>) {
-    let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match clinic.vault.find(session) {
+    let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match clinic.vaulted_of(session) {
         // Those in which something was said come first.
         Ok(found) if found.first().is_some_and(|first| first.talks()) => {
             let lost = found.first().and_then(|first| {
@@ -307,7 +318,7 @@ fn undecided(lost: Option<&Lost>) -> Option<TranscriptFact> {
 }
 
 /// What its user should know of rows that only the vault has.
-fn note_of(lost: &Lost, session: &SessionId) -> String {
+fn note_of(lost: &Lost, session: &SessionKey) -> String {
     match lost {
         Lost::Choice { .. } | Lost::Doubtful => lost.remedy(session),
         _ => format!("rekindle first puts back {}", lost.loses()),
@@ -316,7 +327,7 @@ fn note_of(lost: &Lost, session: &SessionId) -> String {
 
 /// Until when the quota of each account is spent, by the newest status line of any agent of it.
 fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMap<PathBuf, String> {
-    let mut newest: BTreeMap<PathBuf, (SystemTime, &SessionId)> = BTreeMap::new();
+    let mut newest: BTreeMap<PathBuf, (SystemTime, &SessionKey)> = BTreeMap::new();
     for record in settled.records.values() {
         let path = clinic.state.spool().join(format!("{}.status", record.session_id));
         let changed = std::fs::metadata(path).and_then(|meta| meta.modified());
@@ -325,8 +336,8 @@ fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMa
             *known = (*known).max((changed, &record.session_id));
         }
     }
-    let quota = |session: &SessionId| {
-        let status = spool::status(&clinic.state, session)?;
+    let quota = |session: &SessionKey| {
+        let status = spool::status_of(&clinic.state, settled.records.get(session)?)?;
         quota(&serde_json::from_slice(&status).ok()?, at, now)
     };
     newest.into_iter().filter_map(|(account, (_, session))| Some((account, quota(session)?))).collect()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use state::StateDir;
 use state::config::Continue;
 
@@ -56,7 +56,7 @@ pub(crate) struct Prompt {
     /// The mark of its pane.
     pub(crate) mark: String,
     /// The conversation that it is in now.
-    pub(crate) session: SessionId,
+    pub(crate) session: SessionKey,
     pub(crate) socket: PathBuf,
     pub(crate) pane: String,
     pub(crate) text: String,

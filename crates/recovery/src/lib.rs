@@ -37,7 +37,7 @@ pub use briefing::{Briefing, context_file, open_calls, prepared, sweep_context_f
 pub use crashed::{crashed, last_place, left_in_place, new_window, own_place};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use elsewhere::{At, LiveOwner, Taking};
-pub use facts::{Ground, Known};
+pub use facts::{Ground, Known, expected_transcript};
 pub use go_on::GoingOn;
 pub use live::{Silent, look};
 pub use only::Only;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 use mux::{PaneShot, Shooting, Shot};
 use saves::{becomes_shell, runs_ours, words};
 use settle::{Settled, owners};
@@ -63,7 +63,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         let said = record.transcript_path.as_deref().is_some_and(Path::exists);
         let empty = record.last_prompt.is_none() && !said;
         // 2.1.31 passes through an empty conversation on its way to the one that it resumes (measured).
-        if let (true, Some(session)) = (empty, started_by_us(&pane.start_command)) {
+        if let (true, Some(session)) = (empty, started_by_us(pane)) {
             return Occupant::Agent { session: Some(session), empty: false };
         }
         return Occupant::Agent { session: Some(record.session_id.clone()), empty };
@@ -74,7 +74,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
     if processes.values().any(|process| process.agent && process.tty.as_deref() == Some(&pane.tty)) {
         // Nobody knows what was said to an agent that is on no record. One that a restore has just started has its
         // conversation in the pane's own command, also where the agent itself has wiped its arguments.
-        return Occupant::Agent { session: started_in(&pane.start_command), empty: false };
+        return Occupant::Agent { session: session_started_in(pane), empty: false };
     }
     let children = processes.values().any(|process| process.parent == pane.pid);
     let own = processes.get(&pane.pid).map(|process| process.first_words.as_slice());
@@ -83,7 +83,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         _ if !children && runs(own, &pane.start_command, "wait") => Occupant::Waiting,
         // Its agent is about to begin, or has just ended: a moment later it is one or a shell.
         _ if runs(own, &pane.start_command, "run") => {
-            Occupant::Agent { session: started_in(&pane.start_command), empty: false }
+            Occupant::Agent { session: session_started_in(pane), empty: false }
         }
         name if (is_shell(name) || becomes_shell(&pane.start_command, name)) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
@@ -102,11 +102,19 @@ fn runs(own: Option<&[String]>, started_with: &str, verb: &str) -> bool {
 }
 
 /// The conversation that a restore has started in a pane.
-fn started_by_us(command: &str) -> Option<SessionId> {
-    runs_ours(command, "run").then(|| started_in(command)).flatten()
+fn started_by_us(pane: &PaneShot) -> Option<SessionKey> {
+    runs_ours(&pane.start_command, "run").then(|| session_started_in(pane)).flatten()
 }
 
-/// The conversation that a pane's own command resumes or begins.
+/// The session that a pane's own command resumes or begins. The command has the agent's id; the pane's option tells which
+/// account's session that is.
+fn session_started_in(pane: &PaneShot) -> Option<SessionKey> {
+    let id = started_in(&pane.start_command)?;
+    let tagged = pane.tag.as_deref().and_then(|tag| SessionKey::parse(tag).ok());
+    Some(tagged.filter(|key| *key.id() == id).unwrap_or_else(|| SessionKey::first(id)))
+}
+
+/// The id that a pane's own command resumes or begins.
 fn started_in(command: &str) -> Option<SessionId> {
     let mut words = words(command);
     words.find(|word| ["--resume", "--session-id"].contains(word))?;

@@ -1,6 +1,6 @@
 //! How panes ended up: words of the contracts.
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ pub struct Restored {
     /// `session:window.pane`.
     pub pane: String,
     /// The conversation.
-    pub session_id: Option<SessionId>,
+    pub session_id: Option<SessionKey>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why.

@@ -7,7 +7,7 @@ mod verdicts;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use mux::{FillPlan, SessionPlan};
 use saves::Save;
@@ -52,7 +52,7 @@ pub struct PaneStep {
     /// What it was called at the time of the save.
     pub reference: String,
     /// The conversation that was in it.
-    pub session: Option<SessionId>,
+    pub session: Option<SessionKey>,
     /// Whether it is only guessed that the conversation was in it. A pane that offers it keeps that, and so does every save
     /// of that pane.
     pub guessed: bool,
@@ -122,7 +122,7 @@ pub struct Wanted {
 /// brought back together. What was there last keeps its places, and a conversation comes back once.
 pub fn plan(save: &Save, only: &Only, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
     let agents = save.servers.iter().flat_map(|server| &server.agents);
-    let claimed: BTreeSet<SessionId> = agents.map(|agent| agent.session_id.clone()).collect();
+    let claimed: BTreeSet<SessionKey> = agents.map(|agent| agent.session_id.clone()).collect();
     let mut plan = Plan::default();
     let texts = save.id.as_deref().filter(|_| save.head.scrollback.is_some());
     for (at, saved) in save.servers.iter().enumerate() {

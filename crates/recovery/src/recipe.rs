@@ -1,6 +1,6 @@
 //! How the agent of a record is started: its own words, for whatever conversation it is to resume or begin.
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::launch::{Argv, Bypass, Note, Refusal, Resume, Transcript, resume_argv};
 use semver::Version;
 use state::record::{GenuineRun, SessionRecord};
@@ -19,14 +19,14 @@ pub struct Recipe {
     /// Whether modes that ask nothing come back.
     pub(crate) bypass: Bypass,
     /// The conversation.
-    pub(crate) session: SessionId,
+    pub(crate) session: SessionKey,
     /// The one that begins where this one is not resumed.
-    pub(crate) fresh: SessionId,
+    pub(crate) fresh: SessionKey,
 }
 
 impl Recipe {
     /// The conversation that an agent is in after this.
-    pub fn session(&self, act: Act) -> &SessionId {
+    pub fn session(&self, act: Act) -> &SessionKey {
         if act == Act::Fresh { &self.fresh } else { &self.session }
     }
 

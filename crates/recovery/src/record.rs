@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,10 +57,10 @@ pub struct PaneDecision {
     pub pane: String,
     /// Its conversation.
     #[serde(default)]
-    pub session_id: Option<SessionId>,
+    pub session_id: Option<SessionKey>,
     /// The conversations that it may have been: its user is asked which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub candidates: Vec<SessionId>,
+    pub candidates: Vec<SessionKey>,
     /// What was decided.
     pub act: Value,
     /// Why.
@@ -83,7 +83,7 @@ pub struct PaneDecision {
     pub outcome_reason: Option<String>,
     /// The conversation its agent is in now: a fresh one has another.
     #[serde(default)]
-    pub now_in: Option<SessionId>,
+    pub now_in: Option<SessionKey>,
     /// When its agent was back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_at: Option<Timestamp>,
@@ -97,13 +97,13 @@ pub struct PaneDecision {
 
 impl PaneDecision {
     /// Whether it is about a conversation: its own, one that it may be, or the one that is in it now.
-    pub fn is_about(&self, session: &SessionId) -> bool {
+    pub fn is_about(&self, session: &SessionKey) -> bool {
         let known = [&self.session_id, &self.now_in].into_iter().flatten();
         known.chain(&self.candidates).any(|known| known == session)
     }
 
     /// Adds that its user has said which conversation it is, where that was the question.
-    pub fn note_choice(&mut self, session: &SessionId) {
+    pub fn note_choice(&mut self, session: &SessionKey) {
         let says = format!("{} was here: its user chose it", session.short());
         let chosen = serde_json::to_value(Weighed { rung: Some(Rung::Choice), says }).unwrap_or_default();
         if let (true, Value::Array(evidence)) = (self.candidates.contains(session), &mut self.evidence)
@@ -187,7 +187,7 @@ impl DecisionRecord {
         &mut self,
         server: (u32, i64),
         pane: &str,
-        session: &SessionId,
+        session: &SessionKey,
     ) -> Option<&mut PaneDecision> {
         let open = self.finished && self.undone.is_none();
         self.panes.iter_mut().filter(|_| open).find(|known| {

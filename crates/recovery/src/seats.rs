@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::{PaneShot, Shot};
 use saves::SavedServer;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub enum Occupant {
     /// An agent.
     Agent {
         /// Its conversation, where that is known.
-        session: Option<SessionId>,
+        session: Option<SessionKey>,
         /// Whether nothing was said in it yet.
         empty: bool,
     },

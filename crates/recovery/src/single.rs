@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use mux::{PanePlan, SessionPlan, WindowPlan};
 use saves::Agent;
@@ -77,7 +77,7 @@ impl Wanted {
 /// The plan that brings one conversation back.
 pub fn bring_back(
     ground: &Ground<'_>,
-    session: &SessionId,
+    session: &SessionKey,
     socket: PathBuf,
     destination: &Destination,
     wanted: Wanted,
@@ -128,13 +128,13 @@ pub fn bring_back(
 }
 
 /// What would be done for a conversation if whoever is in it were gone: nobody is ended for one that cannot come back.
-pub fn if_nobody_were_in_it(ground: &Ground<'_>, session: &SessionId, wanted: Wanted) -> Decision {
+pub fn if_nobody_were_in_it(ground: &Ground<'_>, session: &SessionKey, wanted: Wanted) -> Decision {
     let wanted = wanted.for_one();
     let (facts, _) = known(ground, session, wanted).facts.weighed_for(wanted);
     decide(&Remembered { owner: OwnerFact::Nobody, ..facts }, &wanted)
 }
 
-fn known(ground: &Ground<'_>, session: &SessionId, wanted: Wanted) -> Known {
+fn known(ground: &Ground<'_>, session: &SessionKey, wanted: Wanted) -> Known {
     let record = ground.settled.records.get(session);
     let agent = Agent {
         pane: String::new(),
@@ -150,7 +150,7 @@ fn known(ground: &Ground<'_>, session: &SessionId, wanted: Wanted) -> Known {
 /// A size for a window that nobody looks at yet; it follows its clients.
 const SIZE: (u32, u32) = (200, 50);
 
-fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &SessionId) -> WindowPlan {
+fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &SessionKey) -> WindowPlan {
     let cwd = record.and_then(|record| record.project_dir.as_ref().or(record.cwd.as_ref()));
     let pane = PanePlan {
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -184,7 +184,7 @@ mod tests {
 
     fn crashed() -> Remembered {
         Remembered {
-            session: SessionId::new("s1").unwrap(),
+            session: SessionKey::parse("s1").unwrap(),
             grade: Grade::Proven,
             status: Status::Crashed,
             reason: Some("process_died".to_owned()),

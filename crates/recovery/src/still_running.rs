@@ -50,8 +50,10 @@ pub fn still_running(record: &SessionRecord, processes: &Processes) -> Vec<Still
     if lives || !here {
         return Vec::new();
     }
-    let sessions: Vec<&str> =
-        std::iter::once(&record.session_id).chain(&record.previous_ids).map(|id| id.as_str()).collect();
+    let sessions: Vec<&str> = std::iter::once(&record.session_id)
+        .chain(&record.previous_ids)
+        .map(|key| key.id().as_str())
+        .collect();
     let variable = |name: &str| run.env.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let gone = Gone {
         pid: run.pid,

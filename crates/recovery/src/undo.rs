@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde::Serialize;
 use state::record::{Doing, SessionRecord, Status};
@@ -41,7 +41,7 @@ pub struct UndoStep {
     /// Its server's socket.
     pub socket: PathBuf,
     /// The conversation in it.
-    pub session: Option<SessionId>,
+    pub session: Option<SessionKey>,
     /// Where a shell that comes back begins: the conversation's directory, else the one that the pane is in.
     pub cwd: PathBuf,
     /// What is done.
@@ -66,7 +66,7 @@ impl UndoStep {
 pub fn undo_plan(
     record: &DecisionRecord,
     alive: &[Live],
-    records: &BTreeMap<SessionId, SessionRecord>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
 ) -> Vec<UndoStep> {
     let step = |pane: &PaneDecision| {
         let live = alive.iter().find(|live| live.shot.socket == pane.socket)?;
@@ -119,9 +119,9 @@ fn back_at(pane: &PaneDecision, record: &SessionRecord, began: Timestamp) -> Tim
 
 fn agent(
     pane: &PaneDecision,
-    here: Option<&SessionId>,
+    here: Option<&SessionKey>,
     began: Timestamp,
-    records: &BTreeMap<SessionId, SessionRecord>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
 ) -> TakenBack {
     let started = pane.now_in.as_ref().or(pane.session_id.as_ref());
     if here.is_none() || here != started {

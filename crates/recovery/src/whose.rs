@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::PaneShot;
 use saves::{asks_its_user, words};
 use state::record::{Grade, SessionRecord, Status};
@@ -20,24 +20,24 @@ pub enum Whose {
     /// This conversation's.
     Found {
         /// Which.
-        session: SessionId,
+        session: SessionKey,
         /// How sure that is.
         grade: Grade,
         /// By which step.
         rung: Rung,
     },
     /// One of these, the newest first; nothing says which.
-    Choice(Vec<SessionId>),
+    Choice(Vec<SessionKey>),
     /// Nobody's that is known: a fresh start.
     Nobody,
 }
 
 /// The conversation as which this one goes on by now; itself where it does not.
 pub(crate) fn goes_on_as<'a>(
-    session: &'a SessionId,
-    records: &'a BTreeMap<SessionId, SessionRecord>,
-) -> &'a SessionId {
-    let next = |session: &&'a SessionId| {
+    session: &'a SessionKey,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
+) -> &'a SessionKey {
+    let next = |session: &&'a SessionKey| {
         records.get(*session)?.next_id.as_ref().filter(|next| records.contains_key(*next))
     };
     // Records are what agents and hooks say: they may even point at each other.
@@ -75,8 +75,8 @@ pub(crate) fn agent_word(pane: &PaneShot) -> Option<&str> {
 pub fn whose(
     reference: &str,
     pane: &PaneShot,
-    records: &BTreeMap<SessionId, SessionRecord>,
-    claimed: &BTreeSet<SessionId>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
+    claimed: &BTreeSet<SessionKey>,
 ) -> (Whose, Tried) {
     let mut here: Vec<&SessionRecord> = records
         .values()
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn record(id: &str, cwd: &str, reference: &str, task: &str) -> SessionRecord {
-        let mut record = SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse(id).unwrap(), Timestamp::UNIX_EPOCH);
         record.status = Status::Crashed;
         record.cwd = Some(cwd.into());
         record.task = Some(task.to_owned());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn found(id: &str, grade: Grade, rung: Rung) -> Whose {
-        Whose::Found { session: SessionId::new(id).unwrap(), grade, rung }
+        Whose::Found { session: SessionKey::parse(id).unwrap(), grade, rung }
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn where_tasks_say_nothing_the_user_chooses() {
         let records = [record("s1", "/a", "work:7.0", "notes"), record("s2", "/a", "work:8.0", "notes")];
-        let both = ["s1", "s2"].map(|id| SessionId::new(id).unwrap()).to_vec();
+        let both = ["s1", "s2"].map(|id| SessionKey::parse(id).unwrap()).to_vec();
         assert_eq!(ask(&records, "notes"), Whose::Choice(both));
     }
 
@@ -203,7 +203,7 @@ mod tests {
         let mut records = ["s1", "s2", "s3", "s4"].map(|id| record(id, "/a", "work:7.0", "notes"));
         records[1].last_seen = Timestamp::from_second(9).unwrap();
         records[2].next_id = Some(records[3].session_id.clone());
-        let order = ["s2", "s1", "s4"].map(|id| SessionId::new(id).unwrap()).to_vec();
+        let order = ["s2", "s1", "s4"].map(|id| SessionKey::parse(id).unwrap()).to_vec();
         assert_eq!(ask(&records, ""), Whose::Choice(order));
     }
 
@@ -248,11 +248,11 @@ mod tests {
         let mut records = BTreeMap::new();
         for (id, next) in [("s1", Some("s2")), ("s2", Some("s3")), ("s3", None), ("s4", Some("gone"))] {
             let mut record = record(id, "/a", "work:0.0", "");
-            record.next_id = next.map(|next| SessionId::new(next).unwrap());
+            record.next_id = next.map(|next| SessionKey::parse(next).unwrap());
             records.insert(record.session_id.clone(), record);
         }
         let check = |from: &str, to: &str| {
-            let from = SessionId::new(from).unwrap();
+            let from = SessionKey::parse(from).unwrap();
             assert_eq!(goes_on_as(&from, &records).as_str(), to);
         };
         check("s1", "s3");

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::{Given, Limits, Template};
 use doctor::Surroundings;
 use recovery::{Briefing, Tracker};
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 /// Where briefs come from.
 pub(crate) fn briefing<'a>(
     context: &'a Context,
-    records: &'a BTreeMap<SessionId, SessionRecord>,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
 ) -> Result<Briefing<'a>, Failure> {
     let recovery = &context.config.recovery;
     Ok(Briefing {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
@@ -184,7 +184,7 @@ impl Context {
     }
 
     /// The conversation a user means by a target, whether its transcript is there or not.
-    pub(crate) fn session(&self, text: &str) -> Result<SessionId, Failure> {
+    pub(crate) fn session(&self, text: &str) -> Result<SessionKey, Failure> {
         self.clinic.session(text).map_err(|error| self.untold(error))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use agents::claude::slug;
+use agents::claude::{ConfigDir, config_of, slug};
 
 use crate::context::Context;
 use crate::output::one_line;
@@ -25,7 +25,9 @@ impl Label {
     /// Looks at the end of the transcript, and at the record where that tells nothing.
     pub(crate) fn of(context: &Context, session: &SessionId, transcript: &Path) -> Label {
         let ending = settle::ending(transcript).unwrap_or_default();
-        let held = state::record::load(&context.clinic.state, None, session).ok().flatten();
+        let config = config_of(transcript).map(ConfigDir::new);
+        let key = context.clinic.key_of(session, config.as_ref());
+        let held = state::record::load(&context.clinic.state, None, &key).ok().flatten();
         let record = held.map(|held| held.record);
         let recorded =
             record.as_ref().and_then(|record| record.project_dir.as_deref().or(record.cwd.as_deref()));

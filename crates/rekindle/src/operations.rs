@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use agents::SessionId;
+use agents::claude::{ConfigDir, account, config_of};
 use doctor::{Change, RepairState};
 use jiff::Timestamp;
 use recovery::{BY_ITSELF, DecisionRecord};
@@ -292,11 +293,21 @@ impl History {
     }
 
     /// The newest operation that changed a conversation's transcript and was not undone, and which effect of it.
-    pub(crate) fn changed(&self, session: &SessionId) -> Option<(&Operation, usize)> {
+    pub(crate) fn changed(
+        &self,
+        session: &SessionId,
+        config: Option<&ConfigDir>,
+    ) -> Option<(&Operation, usize)> {
+        // Another account's session with the same id is another session.
+        let is_anothers = |effect: &Effect| {
+            let theirs = effect.path.as_deref().and_then(config_of);
+            config.zip(theirs).is_some_and(|(own, theirs)| account(own.path()) != account(theirs))
+        };
         self.all.iter().find_map(|operation| {
             let ours = |effect: &Effect| {
                 effect.kind != EffectKind::Restore
                     && effect.session_id.as_ref() == Some(session)
+                    && !is_anothers(effect)
                     && self.standing(effect).is_in_force()
             };
             Some((operation, operation.effects.iter().rposition(ours)?))

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use doctor::OpenOperation;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
@@ -242,7 +242,7 @@ pub(crate) fn keep_copies(context: &Context) -> Result<(), Failure> {
 pub(crate) fn remember_screens<'a>(
     context: &Context,
     settled: &Settled,
-    sessions: impl Iterator<Item = &'a SessionId>,
+    sessions: impl Iterator<Item = &'a SessionKey>,
 ) {
     let Some(snapper) = context.snapper() else { return };
     for session in sessions {

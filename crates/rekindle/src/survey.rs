@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use doctor::{Lost, is_pane};
 use jiff::Timestamp;
 use settle::alarm::AlarmKind;
@@ -125,7 +125,7 @@ impl Survey {
     }
 
     /// A conversation that no record and no transcript has, only a registry or a process.
-    fn only_seen(&self, text: &str) -> Option<SessionId> {
+    fn only_seen(&self, text: &str) -> Option<SessionKey> {
         let ids = self.view.agents.iter().filter_map(|agent| Some(agent.session.as_ref()?.value.clone()));
         let unrecorded = ids.filter(|id| !self.settled.records.contains_key(id));
         let mut fitting = unrecorded.filter(|id| text.len() >= 4 && id.as_str().starts_with(text));
@@ -137,12 +137,12 @@ impl Survey {
 
     /// What of these agents' conversations only the vault still has. Nothing where the vault cannot be asked: `doctor` says
     /// why.
-    pub(crate) fn lost(&self, context: &Context, agents: &[&AgentView]) -> Vec<(SessionId, Lost)> {
+    pub(crate) fn lost(&self, context: &Context, agents: &[&AgentView]) -> Vec<(SessionKey, Lost)> {
         let file = |agent: &&AgentView| {
             let record = self.record(agent)?;
             Some((record.session_id.clone(), record.transcript_path.clone()?))
         };
-        let files: Vec<(SessionId, PathBuf)> = agents.iter().filter_map(file).collect();
+        let files: Vec<(SessionKey, PathBuf)> = agents.iter().filter_map(file).collect();
         context.clinic.lost_among(&files).unwrap_or_default()
     }
 
@@ -174,7 +174,7 @@ pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
         .spawn();
 }
 
-fn unseen(session: &SessionId) -> Failure {
+fn unseen(session: &SessionKey) -> Failure {
     Failure::new(Exit::Failed, format!("nothing is on record about {session}"))
         .hint("agents are recorded from their next start once `rekindle init` has connected them")
 }

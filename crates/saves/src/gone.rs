@@ -171,7 +171,7 @@ mod tests {
 
     /// With an agent in its first pane.
     fn with_agent(mut server: SavedServer) -> SavedServer {
-        let id = agents::SessionId::new("66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa").unwrap();
+        let id = agents::SessionKey::parse("66666666-aaaa-4aaa-8aaa-aaaaaaaaaaaa").unwrap();
         let pane = server.tmux.panes().next().unwrap().id.clone();
         server.agents.push(Agent {
             pane,

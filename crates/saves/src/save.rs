@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use mux::Shot;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Agent {
     /// `%4`.
     pub pane: String,
     /// Which conversation.
-    pub session_id: SessionId,
+    pub session_id: SessionKey,
     /// How sure that is.
     pub grade: Grade,
     /// Whether its record has the arguments it was started with.

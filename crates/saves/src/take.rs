@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::{Shooting, Shot, shoot};
 use settle::{Settled, owners};
 use state::record::{Grade, SessionRecord, Status, TmuxPlace};
@@ -68,7 +68,7 @@ pub fn take(asked: Asked, settled: &Settled) -> Taken {
 fn untitle(shot: &mut Shot, agents: &[Agent], settled: &Settled) {
     for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
         let agent = agents.iter().find(|agent| agent.pane == pane.id).map(|agent| agent.session_id.clone());
-        let session = agent.or_else(|| SessionId::new(pane.tag.as_deref()?).ok());
+        let session = agent.or_else(|| SessionKey::parse(pane.tag.as_deref()?).ok());
         if session.is_some_and(|session| settled.forgotten.contains(&session)) {
             pane.title.clear();
         }
@@ -92,7 +92,7 @@ pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
     // an interrupted restore, would forget who was there.
     for pane in shot.panes() {
         let taken = agents.iter().any(|agent| agent.pane == pane.id);
-        let waits = pane.tag.as_deref().and_then(|tag| settled.records.get(&SessionId::new(tag).ok()?));
+        let waits = pane.tag.as_deref().and_then(|tag| settled.records.get(&SessionKey::parse(tag).ok()?));
         // One that is to go on in an agent of which nothing was heard yet is not forgotten for that.
         let goes_on = |record: &SessionRecord| {
             record.next_id.as_ref().is_some_and(|next| settled.records.contains_key(next))

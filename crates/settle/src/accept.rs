@@ -37,7 +37,7 @@ impl Settler {
     pub fn unaccepted(&self) -> Result<Vec<Unaccepted>, Error> {
         let machine = Machine::this();
         let mut found = Vec::new();
-        for id in record::ids(&self.state)? {
+        for id in record::keys(&self.state)? {
             let Ok(Some(held)) = record::load(&self.state, self.key.reading(), &id) else { continue };
             if let Some(why) = held.record.distrust(&machine) {
                 found.push(Unaccepted { record: held.record, why });
@@ -51,7 +51,7 @@ impl Settler {
     /// # Errors
     /// The records cannot be listed.
     pub fn unreadable_records(&self) -> Result<Vec<String>, Error> {
-        let ids = record::ids(&self.state)?.into_iter();
+        let ids = record::keys(&self.state)?.into_iter();
         Ok(ids
             .filter_map(|id| record::load(&self.state, self.key.reading(), &id).err())
             .map(|error| unusable(&error))

@@ -5,24 +5,26 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use state::journal::Entry as Note;
 use state::record::{Activity, Doing, Evidence, Grade, Provenance, Run, SessionRecord, Status};
 
+use crate::accounts::key_of;
 use crate::note::{mark, note};
 use crate::trust::is_vouched_for;
 use crate::world::{Entry, Life, World};
 
 /// Takes over what the agents' registries say of live processes that no hook has named.
 pub(crate) fn adopt(
-    records: &mut BTreeMap<SessionId, SessionRecord>,
+    records: &mut BTreeMap<SessionKey, SessionRecord>,
     world: &World,
     now: Timestamp,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     for entry in world.registry.iter().filter(|entry| entry.life == Life::Alive) {
-        let Ok(session) = SessionId::new(&entry.registered.session) else { continue };
+        let Ok(id) = SessionId::new(&entry.registered.session) else { continue };
+        let session = key_of(records, &id, Some(entry.config.path()));
         let Some(start) = start_of(entry, world) else { continue };
         let pid = entry.registered.pid;
         // The registry lags behind /resume and /clear (measured): once a hook has named the process, hooks are the word.
@@ -117,7 +119,7 @@ fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, no
     record.cwd = cwd.or(record.cwd.take());
     if record.transcript_path.is_none() {
         let slug = registered.cwd.as_deref().and_then(agents::claude::slug);
-        let session = record.session_id.clone();
+        let session = record.session_id.id().clone();
         record.transcript_path =
             slug.map(|slug| entry.config.projects().join(slug).join(format!("{session}.jsonl")));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use state::record::{Doing, SessionRecord, Status};
@@ -35,7 +35,7 @@ pub struct Alarm {
     /// What is wrong.
     pub kind: AlarmKind,
     /// With which conversation; nothing for what concerns all.
-    pub session: Option<SessionId>,
+    pub session: Option<SessionKey>,
     /// What is wrong and what to do, in a sentence.
     pub text: String,
 }
@@ -67,9 +67,9 @@ const SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 /// Alarms about agents.
 pub fn of_agents(
-    records: &BTreeMap<SessionId, SessionRecord>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
     world: &World,
-    growth: &HashMap<SessionId, Growth>,
+    growth: &HashMap<SessionKey, Growth>,
     now: Timestamp,
 ) -> Vec<Alarm> {
     let mut alarms = Vec::new();
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn work_without_a_word_on_disk_is_told_after_a_minute() {
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), at(0));
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), at(0));
         let grown = |second| Some(Growth { grown: Some(at(second)), at_rest: false });
         let mut check = |state, growth, now, expect| {
             record.activity = Some(Activity { state, since: at(1000) });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::ConfigDir;
 use agents::claude::chain::Link;
 use jiff::Timestamp;
@@ -20,8 +20,8 @@ use crate::world::{Entry, Life, Proc, World};
 pub(crate) const SOCKET: &str = "/tmp/tmux-0/default";
 pub(crate) const BOOT: &str = "boot-1";
 
-pub(crate) fn id(text: &str) -> SessionId {
-    SessionId::new(text).unwrap()
+pub(crate) fn id(text: &str) -> SessionKey {
+    SessionKey::parse(text).unwrap()
 }
 
 /// So many seconds after the beginning.

@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Evidence, GenuineRun, Grade, Run, SessionRecord, Status, TmuxPlace};
@@ -77,7 +77,7 @@ fn likely(run: &Run, world: &World) -> Binding {
 
 /// Brings the places of all active records up to date, and says which panes changed their owner.
 pub(crate) fn bind(
-    records: &mut BTreeMap<SessionId, SessionRecord>,
+    records: &mut BTreeMap<SessionKey, SessionRecord>,
     world: &World,
     now: Timestamp,
 ) -> Vec<Entry> {

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agents::SessionId;
+use agents::SessionKey;
 use state::journal::Entry;
 use state::record::SessionRecord;
 
 /// Takes back whatever was concluded about conversations whose records are not ours to write.
 pub(crate) fn leave(
-    closed: &BTreeSet<SessionId>,
-    before: &BTreeMap<SessionId, SessionRecord>,
-    records: &mut BTreeMap<SessionId, SessionRecord>,
+    closed: &BTreeSet<SessionKey>,
+    before: &BTreeMap<SessionKey, SessionRecord>,
+    records: &mut BTreeMap<SessionKey, SessionRecord>,
     notes: &mut Vec<Entry>,
 ) {
     for id in closed {

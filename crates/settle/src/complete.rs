@@ -32,7 +32,7 @@ pub(crate) fn complete_run(
     let entry = world
         .registry
         .iter()
-        .find(|entry| entry.registered.pid == run.pid && entry.registered.session == session.as_str());
+        .find(|entry| entry.registered.pid == run.pid && entry.registered.session == session.id().as_str());
     if run.claude_version.is_none() {
         let registered = entry.and_then(|entry| entry.registered.version.clone());
         run.claude_version = registered.or_else(|| version.map(str::to_owned));
@@ -194,10 +194,10 @@ pub(crate) fn first_line(summary: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agents::SessionId;
+    use agents::SessionKey;
 
     fn record() -> SessionRecord {
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         record.project_dir = Some("/home/u/shop".into());
         record
     }

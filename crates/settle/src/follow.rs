@@ -8,11 +8,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::{Run, SessionRecord, Status};
 
+use crate::accounts::key_of;
 use crate::fold::{LEAVING, LEFT};
 use crate::note::{mark, note};
 use crate::trust::is_vouched_for;
@@ -20,7 +21,7 @@ use crate::verdict::CLEARED;
 use crate::world::{Life, World};
 
 /// Links the conversations of each process and ends those that it has left.
-pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>, world: &World) -> Vec<Entry> {
+pub(crate) fn follow(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) -> Vec<Entry> {
     let mut notes = Vec::new();
     for mut way in ways(records) {
         // Who said goodbye has left, whatever the clock did meanwhile.
@@ -34,11 +35,12 @@ pub(crate) fn follow(records: &mut BTreeMap<SessionId, SessionRecord>, world: &W
 }
 
 /// Links forks to where they come from: 2.1.325 names only the new conversation (measured), its arguments name the old one.
-pub(crate) fn origins(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
+pub(crate) fn origins(records: &mut BTreeMap<SessionKey, SessionRecord>) -> Vec<Entry> {
     let unlinked = |record: &SessionRecord| {
         let forked = |run: &&Run| run.source.as_deref() == Some("fork") && is_vouched_for(run);
         let run = record.runs.iter().find(forked)?;
         let origin = resumed_by(run.argv.as_deref()?)?;
+        let origin = key_of(records, &origin, run.config_dir.as_deref());
         let new = origin != record.session_id && !record.previous_ids.contains(&origin);
         new.then(|| (record.session_id.clone(), origin, run.launched_at))
     };
@@ -66,21 +68,21 @@ pub(crate) fn origins(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<E
 /// A conversation was to go on in a fresh agent that ended before it said a word, at a question to its user for example:
 /// nothing goes on, and the old one is waited for again. `closed` are those that cannot be read now.
 pub(crate) fn dead_ends(
-    records: &mut BTreeMap<SessionId, SessionRecord>,
+    records: &mut BTreeMap<SessionKey, SessionRecord>,
     world: &World,
-    closed: &BTreeSet<SessionId>,
+    closed: &BTreeSet<SessionKey>,
 ) {
     let Some(processes) = &world.processes else { return };
     // An agent may have overwritten its arguments; what it was started by in its pane names the conversation, too.
-    let lives = |next: &SessionId| {
-        processes.values().any(|process| process.named.iter().any(|named| named == next.as_str()))
+    let lives = |next: &SessionKey| {
+        processes.values().any(|process| process.named.iter().any(|named| named == next.id().as_str()))
     };
     let ended = |record: &SessionRecord| {
         let next = record.next_id.as_ref().filter(|_| record.status == Status::Crashed)?;
         let nowhere = !records.contains_key(next) && !closed.contains(next) && !lives(next);
         nowhere.then(|| record.session_id.clone())
     };
-    let ended: Vec<SessionId> = records.values().filter_map(ended).collect();
+    let ended: Vec<SessionKey> = records.values().filter_map(ended).collect();
     for session in ended {
         if let Some(record) = records.get_mut(&session) {
             record.next_id = None;
@@ -89,7 +91,7 @@ pub(crate) fn dead_ends(
 }
 
 /// Links the conversation of a fresh agent to the one that it has taken over: a restore wrote that down with the old one.
-pub(crate) fn takeovers(records: &mut BTreeMap<SessionId, SessionRecord>) -> Vec<Entry> {
+pub(crate) fn takeovers(records: &mut BTreeMap<SessionKey, SessionRecord>) -> Vec<Entry> {
     let unlinked = |record: &SessionRecord| {
         let next = record.next_id.as_ref().filter(|next| **next != record.session_id)?;
         let new = records.get(next).filter(|_| record.status == Status::Crashed)?;
@@ -129,14 +131,14 @@ struct Way {
 }
 
 struct Visit {
-    session: SessionId,
+    session: SessionKey,
     heard_at: Timestamp,
     left: bool,
     boot: Option<String>,
 }
 
 /// The way of each process that was heard in several conversations.
-fn ways(records: &BTreeMap<SessionId, SessionRecord>) -> Vec<Way> {
+fn ways(records: &BTreeMap<SessionKey, SessionRecord>) -> Vec<Way> {
     let mut by_process: BTreeMap<(u32, u64), Vec<Visit>> = BTreeMap::new();
     for record in records.values() {
         for run in record.runs.iter().filter(|run| is_vouched_for(run)) {
@@ -163,7 +165,7 @@ fn ways(records: &BTreeMap<SessionId, SessionRecord>) -> Vec<Way> {
 
 /// Gives every run of the process what one of them knows of its launch: a forking 2.1.100 is heard in the new conversation
 /// without a SessionStart (measured).
-fn share(records: &mut BTreeMap<SessionId, SessionRecord>, way: &Way) {
+fn share(records: &mut BTreeMap<SessionKey, SessionRecord>, way: &Way) {
     let of = |record: &SessionRecord| record.runs.iter().find(|run| run.is(way.pid, way.start)).cloned();
     let runs = way.visits.iter().filter_map(|visit| of(records.get(&visit.session)?));
     let Some(known) = runs.into_iter().find(|run| run.boot_id.is_some()) else { return };
@@ -187,7 +189,7 @@ fn inherit(run: &mut Run, known: &Run) {
 }
 
 fn go_on(
-    records: &mut BTreeMap<SessionId, SessionRecord>,
+    records: &mut BTreeMap<SessionKey, SessionRecord>,
     world: &World,
     way: &Way,
     at: usize,
@@ -231,7 +233,7 @@ fn go_on(
     Some(mark(entry, format!("{}@{} {}", way.pid, way.start, before.heard_at)))
 }
 
-fn leave(left: &mut SessionRecord, to: &SessionId) -> Option<state::record::TmuxPlace> {
+fn leave(left: &mut SessionRecord, to: &SessionKey) -> Option<state::record::TmuxPlace> {
     left.next_id = Some(to.clone());
     // Heard late in the next one, it had gone on after all.
     let gone_on = left.status == Status::Crashed && left.reason.as_deref() == Some(CLEARED);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use state::record::{SessionRecord, Status};
 
@@ -13,7 +13,7 @@ const RECENT: SignedDuration = SignedDuration::from_hours(24);
 /// in the same directory. Nothing where this one goes on from it.
 pub(crate) fn left_here<'a>(
     record: &SessionRecord,
-    records: &'a BTreeMap<SessionId, SessionRecord>,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
     now: Timestamp,
 ) -> Option<&'a SessionRecord> {
     let here = record.place.as_ref().filter(|_| record.status == Status::Active)?;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     fn record(id: &str, pane: &str, reference: &str, cwd: &str, status: Status) -> SessionRecord {
-        let mut record = SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse(id).unwrap(), Timestamp::UNIX_EPOCH);
         record.status = status;
         record.cwd = Some(cwd.into());
         record.last_prompt = Some(Spoken { uuid: None, offset: 0, at: None });
@@ -63,7 +63,7 @@ mod tests {
         check(record("old", "%9", "work:0.1", "/b", Status::Crashed), false);
         check(record("old", "%1", "work:0.1", "/a", Status::EndedCleanly), false);
         let mut followed = record("old", "%1", "work:0.1", "/a", Status::Crashed);
-        followed.next_id = Some(SessionId::new("other").unwrap());
+        followed.next_id = Some(SessionKey::parse("other").unwrap());
         check(followed, false);
     }
 }

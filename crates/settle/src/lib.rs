@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
 mod accept;
+mod accounts;
 mod adopt;
 pub mod alarm;
 #[cfg(test)]

@@ -71,13 +71,13 @@ fn is_made_from(name: &str, base: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agents::SessionId;
+    use agents::SessionKey;
 
     type Records = BTreeMap<&'static str, SessionRecord>;
 
     fn session(base: &str, created: i64) -> SessionRecord {
         let at = Timestamp::from_second(created).unwrap();
-        let mut record = SessionRecord::new(SessionId::new(&format!("s{created}")).unwrap(), at);
+        let mut record = SessionRecord::new(SessionKey::parse(&format!("s{created}")).unwrap(), at);
         record.base_name = Some(base.to_owned());
         record
     }
@@ -134,7 +134,7 @@ mod tests {
                 let mut old = session("docs", 1);
                 old.status = Status::Crashed;
                 old.last_seen = Timestamp::from_second(seen).unwrap();
-                old.next_id = next.then(|| SessionId::new("next").unwrap());
+                old.next_id = next.then(|| SessionKey::parse("next").unwrap());
                 all.insert("a", old);
                 all.insert("b", session("docs", 200));
             })

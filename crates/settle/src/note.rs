@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use state::durable;
 use state::journal::{Entry, Journal};
 
 /// A journal entry about a conversation.
-pub(crate) fn note(at: Timestamp, event: &str, session: &SessionId) -> Entry {
+pub(crate) fn note(at: Timestamp, event: &str, session: &SessionKey) -> Entry {
     Entry::new(at, event).with("session", session.as_str())
 }
 

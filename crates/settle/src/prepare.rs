@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::shorten;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Settler {
         Ok(())
     }
 
-    fn asking(&self, settled: &Settled) -> BTreeSet<SessionId> {
+    fn asking(&self, settled: &Settled) -> BTreeSet<SessionKey> {
         let mut asking = settled.touched.clone();
         let changed = |path: PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
         for session in settled.records.keys() {
@@ -56,7 +56,7 @@ impl Settler {
     }
 
     fn prepared(&self, record: &SessionRecord, alarms: &[Alarm], paused: bool, now: Timestamp) -> Prepared {
-        let input = spool::status(&self.state, &record.session_id);
+        let input = spool::status_of(&self.state, record);
         let input: Value = input.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         let talk = record.transcript_path.as_deref().and_then(ending);
         let last_prompt = talk.and_then(|talk| talk.prompt).map(|prompt| LastPrompt {
@@ -117,7 +117,7 @@ impl Settler {
 /// Says that another conversation crashed where this agent was started by hand.
 fn offer(
     record: &SessionRecord,
-    records: &BTreeMap<SessionId, SessionRecord>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
     now: Timestamp,
 ) -> Option<Notice> {
     let left = left_here(record, records, now)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::process::is_gone;
 use state::record::SessionRecord;
 
@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Waits until the transcripts of these conversations are there and grow no more, and until the processes that said that
 /// they end are gone; for a few seconds at most.
-pub fn wait_for_rest(records: &BTreeMap<SessionId, SessionRecord>, sessions: &BTreeSet<SessionId>) {
+pub fn wait_for_rest(records: &BTreeMap<SessionKey, SessionRecord>, sessions: &BTreeSet<SessionKey>) {
     let transcripts: Vec<PathBuf> =
         sessions.iter().filter_map(|session| records.get(session)?.transcript_path.clone()).collect();
     let runs = sessions.iter().filter_map(|session| records.get(session)?.run());

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::SessionId;
 use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use state::StateDir;
@@ -32,7 +32,7 @@ use crate::heard::{Heard, What};
 use crate::note::tell;
 use crate::spools::{self, Spooled};
 use crate::world::{Life, World, socket_of};
-use crate::{adopt, bind, closed, fold, follow, names, starved, trust, verdict};
+use crate::{accounts, adopt, bind, closed, fold, follow, names, starved, trust, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("accept the record of {session}: it has changed since it was shown; look at it again")]
     ChangedSince {
         /// The session.
-        session: SessionId,
+        session: SessionKey,
     },
     /// A save cannot be written.
     #[error(transparent)]
@@ -98,25 +98,25 @@ pub enum Error {
 #[derive(Debug, Clone, Default)]
 pub struct Settled {
     /// Conversations with news.
-    pub touched: BTreeSet<SessionId>,
+    pub touched: BTreeSet<SessionKey>,
     /// Events that were folded in.
     pub events: usize,
     /// Conversations whose turn ended, or that ended: the vault should take them now.
-    pub turned: BTreeSet<SessionId>,
+    pub turned: BTreeSet<SessionKey>,
     /// Conversations that came, went, or are in another pane than before: a save of tmux should say so.
-    pub moved: BTreeSet<SessionId>,
+    pub moved: BTreeSet<SessionKey>,
     /// What is going wrong.
     pub alarms: Vec<Alarm>,
     /// Every record as it now is.
-    pub records: BTreeMap<SessionId, SessionRecord>,
+    pub records: BTreeMap<SessionKey, SessionRecord>,
     /// The machine as it was found.
     pub world: World,
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
     /// Conversations that their user wants forgotten: they are followed, and nothing that is said in them is kept.
-    pub forgotten: BTreeSet<SessionId>,
-    logged: HashMap<SessionId, Vec<(u64, spool::Event)>>,
-    closed: BTreeSet<SessionId>,
+    pub forgotten: BTreeSet<SessionKey>,
+    logged: HashMap<SessionKey, Vec<(u64, spool::Event)>>,
+    closed: BTreeSet<SessionKey>,
 }
 
 impl Settled {
@@ -167,7 +167,7 @@ impl Settler {
         &self,
         now: Timestamp,
         deadline: Duration,
-        again: &BTreeSet<SessionId>,
+        again: &BTreeSet<SessionKey>,
     ) -> Result<Settled, Error> {
         self.key.writing()?;
         durable::private_dir(&self.state.locks())?;
@@ -181,7 +181,7 @@ impl Settler {
     /// As for [`Settler::settle`]; nothing where there is no such record.
     pub fn change(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         now: Timestamp,
         deadline: Duration,
         change: impl FnOnce(&mut SessionRecord),
@@ -196,14 +196,14 @@ impl Settler {
         self.settle_locked(now, &BTreeSet::from([session.clone()])).map(Some)
     }
 
-    fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionId>) -> Result<Settled, Error> {
+    fn settle_locked(&self, now: Timestamp, again: &BTreeSet<SessionKey>) -> Result<Settled, Error> {
         let key = self.key.writing()?;
         let mut settled = Settled { touched: again.clone(), ..Settled::default() };
         spools::take_refuge(&self.refuge, &self.state, &mut settled.troubles);
         let folder = self.state.spool();
         let spools = spools::list(&self.state).map_err(|source| Error::Spool { path: folder, source })?;
         let mut held = self.load(&mut settled, now)?;
-        let before: BTreeMap<SessionId, SessionRecord> =
+        let before: BTreeMap<SessionKey, SessionRecord> =
             held.iter().map(|(id, held)| (id.clone(), held.record.clone())).collect();
         let mut records = before.clone();
         let mut notes = Vec::new();
@@ -259,7 +259,11 @@ impl Settler {
             }
         }
         // First stored, then removed: killed in between, the spool is still there and known to be folded in.
-        let stored = |id: &SessionId| records.get(id).filter(|_| !unstored.contains(id));
+        let stored = |id: &SessionId| {
+            let all: Vec<&SessionRecord> = accounts::with_id(&records, id).collect();
+            let closed = unstored.iter().any(|key| key.id() == id);
+            (!closed).then_some(all)
+        };
         let retired = spools::retired(&spools, stored, self.forgets_before(now));
         spools::remember(&self.state, &spools, &retired, now)?;
         for spooled in retired {
@@ -275,7 +279,7 @@ impl Settler {
 
     /// The configuration directories that are known here, and those that active conversations are in: a settle that an
     /// agent's hook started sees only that agent's own in its environment.
-    fn all_configs(&self, records: &BTreeMap<SessionId, SessionRecord>) -> Vec<ConfigDir> {
+    fn all_configs(&self, records: &BTreeMap<SessionKey, SessionRecord>) -> Vec<ConfigDir> {
         let active = records.values().filter(|record| record.status == Status::Active);
         let mut configs = self.configs.clone();
         for config in active.filter_map(SessionRecord::config_dir).map(ConfigDir::new) {
@@ -288,7 +292,7 @@ impl Settler {
 
     /// The conversations on record that their user wants forgotten. One whose configuration directory is not known counts as
     /// forgotten where any known one has forgotten it.
-    fn forgotten(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<SessionId> {
+    fn forgotten(&self, records: &BTreeMap<SessionKey, SessionRecord>) -> BTreeSet<SessionKey> {
         let Ok(forgotten) = vault::Forgotten::load(&self.state) else { return BTreeSet::new() };
         let is = |record: &&SessionRecord| match record.config_dir() {
             Some(config) => forgotten.has_session(&ConfigDir::new(config), &record.session_id),
@@ -297,7 +301,7 @@ impl Settler {
         records.values().filter(is).map(|record| record.session_id.clone()).collect()
     }
 
-    fn all_sockets(&self, records: &BTreeMap<SessionId, SessionRecord>) -> BTreeSet<PathBuf> {
+    fn all_sockets(&self, records: &BTreeMap<SessionKey, SessionRecord>) -> BTreeSet<PathBuf> {
         self.sockets.iter().cloned().chain(sockets(records.values())).collect()
     }
 
@@ -308,7 +312,7 @@ impl Settler {
     /// The records cannot be listed.
     pub fn look(&self) -> Result<Settled, Error> {
         let mut settled = Settled::default();
-        for id in record::ids(&self.state)? {
+        for id in record::keys(&self.state)? {
             match record::load(&self.state, self.key.reading(), &id) {
                 Ok(Some(held)) => {
                     settled.records.insert(id, held.record);
@@ -336,9 +340,9 @@ impl Settler {
 
     /// Every record. One that is broken is set aside and made again from its spool; one of a newer program, or one that
     /// cannot be read now, is left as it is.
-    fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionId, Held>, Error> {
+    fn load(&self, settled: &mut Settled, now: Timestamp) -> Result<BTreeMap<SessionKey, Held>, Error> {
         let mut all = BTreeMap::new();
-        for id in record::ids(&self.state)? {
+        for id in record::keys(&self.state)? {
             match record::load(&self.state, self.key.reading(), &id) {
                 Ok(Some(held)) => {
                     if held.record.schema > record::SCHEMA {
@@ -364,18 +368,23 @@ impl Settler {
     fn fold_spool(
         &self,
         spooled: &Spooled,
-        records: &mut BTreeMap<SessionId, SessionRecord>,
+        records: &mut BTreeMap<SessionKey, SessionRecord>,
         notes: &mut Vec<Entry>,
         settled: &mut Settled,
         now: Timestamp,
     ) {
-        if settled.closed.contains(&spooled.session) {
+        // While a record of this id cannot be read, it is not known whose events these are.
+        if settled.closed.iter().any(|key| *key.id() == spooled.session) {
             return;
         }
-        let unchanged = |record: &&mut SessionRecord| record.spool_offset == spooled.length;
-        if let Some(record) = records.get_mut(&spooled.session).filter(unchanged)
-            && !spools::may_be_new(record, self.forgets_before(now))
-        {
+        let known: Vec<SessionKey> =
+            accounts::with_id(records, &spooled.session).map(|record| record.session_id.clone()).collect();
+        let unchanged = |key: &SessionKey| {
+            records.get(key).is_some_and(|record| {
+                record.spool_offset == spooled.length && !spools::may_be_new(record, self.forgets_before(now))
+            })
+        };
+        if !known.is_empty() && known.iter().all(unchanged) {
             return;
         }
         let head = match spool::head(&spooled.path) {
@@ -385,56 +394,96 @@ impl Settler {
                 return;
             }
         };
-        let folded =
-            records.get(&spooled.session).map_or(0, |record| spools::folded(record, head.as_deref()));
-        if let Some(record) = records.get_mut(&spooled.session).filter(|_| folded == spooled.length) {
-            record.spool_head = head;
+        // Where each record goes on reading, and what was heard of it before. A record that is new to the spool begins where
+        // reading begins.
+        let progress: BTreeMap<SessionKey, Progress> = known
+            .iter()
+            .filter_map(|key| Some((key.clone(), Progress::of(records.get(key)?, head.as_deref()))))
+            .collect();
+        let from = progress.values().map(|progress| progress.folded).min().unwrap_or(0);
+        let known_until = progress.values().map(|progress| progress.known_until).min().unwrap_or(0);
+        if !known.is_empty() && from == spooled.length {
+            for key in &known {
+                if let Some(record) = records.get_mut(key) {
+                    record.spool_head.clone_from(&head);
+                }
+            }
             return;
         }
-        let known_until = records.get(&spooled.session).map_or(0, |record| record.last_seen.as_millisecond());
         let (events, end) =
-            match spool::read(&spooled.path, folded, &spooled.session, self.key.reading(), known_until) {
+            match spool::read(&spooled.path, from, &spooled.session, self.key.reading(), known_until) {
                 Ok(read) => read,
                 Err(error) => {
                     settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
                     return;
                 }
             };
-        let session = &spooled.session;
-        let record =
-            records.entry(session.clone()).or_insert_with(|| SessionRecord::new(session.clone(), now));
-        for (at, read) in events.into_iter().enumerate() {
-            if self.log {
-                settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
+        let mut begun = BTreeSet::new();
+        for read in events {
+            let key = accounts::of_event(records, &spooled.session, &read);
+            let progress = progress.get(&key).copied();
+            if progress.is_some_and(|progress| read.offset < progress.folded) {
+                continue;
             }
-            let mut heard = Heard::of(read);
-            heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
-            // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
-            // with the old spool.
-            if folded == 0 && record.spool_head.is_some() && heard.at.as_millisecond() <= known_until {
-                heard.sealed = false;
+            let progress = progress.unwrap_or_default();
+            let is_first = begun.insert(key.clone()) && progress.folded == 0;
+            let record = records.entry(key.clone()).or_insert_with(|| SessionRecord::new(key, now));
+            if is_first && record.runs.is_empty() {
+                let at = Timestamp::from_millisecond(read.event.at).unwrap_or(Timestamp::UNIX_EPOCH);
+                (record.created, record.last_seen) = (at, at);
             }
-            if at == 0 && folded == 0 && record.runs.is_empty() {
-                record.created = heard.at;
-                record.last_seen = heard.at;
-            }
-            let turned = matches!(
-                heard.what,
-                What::Stop | What::StopFailure { .. } | What::PreCompact | What::End { .. }
-            );
-            if turned {
-                settled.turned.insert(session.clone());
-            }
-            notes.extend(fold::fold(record, &heard));
-            settled.events += 1;
+            self.fold_event(record, read, progress, notes, settled);
         }
-        (record.spool_offset, record.spool_head) = (end, head);
-        settled.touched.insert(session.clone());
+        let all: Vec<SessionKey> = match known.is_empty() {
+            // A spool without a whole line is somebody's all the same.
+            true if accounts::with_id(records, &spooled.session).next().is_none() => {
+                let key = SessionKey::first(spooled.session.clone());
+                records.insert(key.clone(), SessionRecord::new(key.clone(), now));
+                vec![key]
+            }
+            _ => {
+                accounts::with_id(records, &spooled.session).map(|record| record.session_id.clone()).collect()
+            }
+        };
+        for key in all {
+            if let Some(record) = records.get_mut(&key) {
+                (record.spool_offset, record.spool_head) = (end, head.clone());
+            }
+            settled.touched.insert(key);
+        }
+    }
+
+    fn fold_event(
+        &self,
+        record: &mut SessionRecord,
+        read: spool::Read,
+        progress: Progress,
+        notes: &mut Vec<Entry>,
+        settled: &mut Settled,
+    ) {
+        let session = record.session_id.clone();
+        if self.log {
+            settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
+        }
+        let mut heard = Heard::of(read);
+        heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
+        // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
+        // with the old spool.
+        if progress.begun_anew && heard.at.as_millisecond() <= progress.known_until {
+            heard.sealed = false;
+        }
+        let turned =
+            matches!(heard.what, What::Stop | What::StopFailure { .. } | What::PreCompact | What::End { .. });
+        if turned {
+            settled.turned.insert(session.clone());
+        }
+        notes.extend(fold::fold(record, &heard));
+        settled.events += 1;
     }
 
     fn judge(
         &self,
-        records: &mut BTreeMap<SessionId, SessionRecord>,
+        records: &mut BTreeMap<SessionKey, SessionRecord>,
         world: &World,
         now: Timestamp,
     ) -> Vec<Entry> {
@@ -465,14 +514,34 @@ impl Settler {
             let history = record.config_dir().map(|config| ConfigDir::new(config).history());
             let since = record.run().map_or(i64::MAX, |run| run.launched_at.as_millisecond());
             let exited = transcript.and_then(|ending| ending.exited_ms).is_some_and(|at| at >= since)
-                || history
-                    .is_some_and(|history| exited_by_history(&history, record.session_id.as_str(), since));
+                || history.is_some_and(|history| {
+                    exited_by_history(&history, record.session_id.id().as_str(), since)
+                });
             if let Some(verdict) = verdict::verdict(record, world, exited) {
                 let verdict = starved::weigh(verdict, record);
                 notes.push(verdict::pronounce(record, &verdict, now));
             }
         }
         notes
+    }
+}
+
+/// How much of its spool a record has, before more of it is read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// Where reading goes on.
+    folded: u64,
+    /// When it was last heard of, milliseconds since 1970.
+    known_until: i64,
+    /// Whether it has read another spool before this one.
+    begun_anew: bool,
+}
+
+impl Progress {
+    fn of(record: &SessionRecord, head: Option<&str>) -> Progress {
+        let folded = spools::folded(record, head);
+        let begun_anew = folded == 0 && record.spool_head.is_some();
+        Progress { folded, known_until: record.last_seen.as_millisecond(), begun_anew }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use mux::{Listing, Pane, Server};
 use state::record::TmuxPlace;
@@ -27,15 +27,15 @@ pub struct Snapper {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapped {
     /// The conversations with a new one.
-    pub taken: BTreeSet<SessionId>,
+    pub taken: BTreeSet<SessionKey>,
     /// Those whose panes show what they showed.
-    pub unchanged: BTreeSet<SessionId>,
+    pub unchanged: BTreeSet<SessionKey>,
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
 }
 
 /// A conversation, and the pane that shows it.
-type Shown<'a> = (SessionId, &'a Pane);
+type Shown<'a> = (SessionKey, &'a Pane);
 
 /// Long enough for a server on a loaded machine; a server that takes longer is busy with something else.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ impl Snapper {
     pub fn snapshot(
         &self,
         settled: &Settled,
-        sessions: &BTreeSet<SessionId>,
+        sessions: &BTreeSet<SessionKey>,
         now: Timestamp,
         nonce: &str,
     ) -> Snapped {
@@ -71,7 +71,7 @@ impl Snapper {
     ) -> Snapped {
         let mut snapped = Snapped::default();
         let interval = SignedDuration::try_from(interval).unwrap_or(SignedDuration::MAX);
-        let due = |session: &SessionId| {
+        let due = |session: &SessionKey| {
             let age = self.shelf.newest_at(session).map(|at| now.duration_since(at).abs());
             age.is_none_or(|age| age >= interval)
         };
@@ -87,7 +87,7 @@ impl Snapper {
     /// Takes a snapshot of a pane whose agent is about to be ended.
     pub fn snapshot_before_kill(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         place: &TmuxPlace,
         now: Timestamp,
         nonce: &str,
@@ -113,7 +113,7 @@ impl Snapper {
     fn panes<'a>(
         &self,
         settled: &'a Settled,
-        wanted: impl Fn(&SessionId) -> bool,
+        wanted: impl Fn(&SessionKey) -> bool,
     ) -> Vec<(&'a Server, Vec<Shown<'a>>)> {
         let owners = bind::owners(settled.records.values(), &settled.world);
         let mut by_server: BTreeMap<u32, (&Server, Vec<Shown<'_>>)> = BTreeMap::new();

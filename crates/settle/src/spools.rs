@@ -5,14 +5,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use state::StateDir;
 use state::durable::{self, Kept, Sync};
 use state::record::{SessionRecord, Status};
 use state::refuge::Refuge;
 
-/// One session's spool.
+/// One session's spool; of all accounts that have a session with this id.
 #[derive(Debug, Clone)]
 pub(crate) struct Spooled {
     pub(crate) session: SessionId,
@@ -105,10 +105,10 @@ pub(crate) fn may_be_new(record: &SessionRecord, ended_before: Timestamp) -> boo
 
 /// A record without the name of its spool and without a spool reads the next one from its beginning: 0.1.0 removed spools
 /// before it stored the record.
-pub(crate) fn begin_anew(spools: &[Spooled], records: &mut BTreeMap<SessionId, SessionRecord>) {
+pub(crate) fn begin_anew(spools: &[Spooled], records: &mut BTreeMap<SessionKey, SessionRecord>) {
     let there: HashSet<&SessionId> = spools.iter().map(|spooled| &spooled.session).collect();
     for record in records.values_mut().filter(|record| record.spool_head.is_none()) {
-        if !there.contains(&record.session_id) {
+        if !there.contains(record.session_id.id()) {
             record.spool_offset = 0;
         }
     }
@@ -116,16 +116,18 @@ pub(crate) fn begin_anew(spools: &[Spooled], records: &mut BTreeMap<SessionId, S
 
 /// The spools of conversations that ended long ago and are folded in whole: what hooks left is kept no longer than it is of
 /// use. A record without the name of its spool could not tell a new spool from the old one, so its spool waits until the
-/// record has it.
+/// record has it. `stored` are all records of an id, where each of them is stored.
 pub(crate) fn retired<'a>(
     spools: &'a [Spooled],
-    stored: impl Fn(&SessionId) -> Option<&'a SessionRecord>,
+    stored: impl Fn(&SessionId) -> Option<Vec<&'a SessionRecord>>,
     ended_before: Timestamp,
 ) -> Vec<&'a Spooled> {
     let old = |record: &SessionRecord| record.status != Status::Active && record.last_seen < ended_before;
     let whole = |spooled: &&Spooled| {
-        let record = stored(&spooled.session).filter(|record| old(record));
-        record.is_some_and(|record| record.spool_offset == spooled.length && record.spool_head.is_some())
+        let read = |record: &&SessionRecord| {
+            old(record) && record.spool_offset == spooled.length && record.spool_head.is_some()
+        };
+        stored(&spooled.session).is_some_and(|all| !all.is_empty() && all.iter().all(read))
     };
     spools.iter().filter(whole).collect()
 }

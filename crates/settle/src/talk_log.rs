@@ -216,7 +216,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agents::SessionId;
+    use agents::SessionKey;
     use jiff::Timestamp;
     use serde_json::value::RawValue;
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn events_are_logged_once_where_the_design_lays_them() {
         let project = tempfile::tempdir().unwrap();
-        let mut record = SessionRecord::new(SessionId::new("0123456789").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("0123456789").unwrap(), Timestamp::UNIX_EPOCH);
         record.project_dir = Some(project.path().to_path_buf());
         let first = [(1, event("UserPromptSubmit", r#"{"prompt":"hello"}"#))];
         write(&record, &first, None, &TimeZone::UTC).unwrap();
@@ -277,7 +277,7 @@ mod tests {
             ),
         ];
         durable::replace(&transcript, said.concat().as_bytes()).unwrap();
-        let mut record = SessionRecord::new(SessionId::new("0123456789").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("0123456789").unwrap(), Timestamp::UNIX_EPOCH);
         record.project_dir = Some(project.path().to_path_buf());
         record.transcript_path = Some(transcript.clone());
         let at = |event: spool::Event, at: i64| spool::Event { at, ..event };
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_project_that_is_gone_is_not_made_again() {
         let project = tempfile::tempdir().unwrap();
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         record.project_dir = Some(project.path().join("gone"));
         write(&record, &[(1, event("Stop", "{}"))], None, &TimeZone::UTC).unwrap();
         assert!(!project.path().join("gone").exists());

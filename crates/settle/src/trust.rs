@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use agents::SessionId;
+use agents::SessionKey;
 use state::record::{Provenance, Run, SessionRecord};
 
 use crate::fold::{environment, redacted};
@@ -25,7 +25,7 @@ pub(crate) fn is_vouched_for(run: &Run) -> bool {
 
 /// Takes the arguments and the environment of living agents from their processes, once for each run. What a sealed line says
 /// counts only for processes that are gone.
-pub(crate) fn verify(records: &mut BTreeMap<SessionId, SessionRecord>, world: &World) {
+pub(crate) fn verify(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) {
     let own = world.own_domain();
     let runs = records.values_mut().flat_map(|record| &mut record.runs);
     for run in runs.filter(|run| run.provenance == Some(Provenance::Event)) {
@@ -49,7 +49,7 @@ pub(crate) fn verify(records: &mut BTreeMap<SessionId, SessionRecord>, world: &W
 }
 
 /// Puts an untrusted run whose process is gone behind the newest genuine one: a forged line must not hide what is known.
-pub(crate) fn prefer_genuine(records: &mut BTreeMap<SessionId, SessionRecord>, world: &World) {
+pub(crate) fn prefer_genuine(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) {
     for record in records.values_mut() {
         let hides = record.run().is_some_and(|run| !is_vouched_for(run) && world.life(run) == Life::Dead);
         let genuine = record.runs.iter().rposition(|run| is_vouched_for(run) && !run.is_passing());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::Owners;
 use jiff::Timestamp;
 use state::durable;
@@ -65,7 +65,7 @@ impl Settler {
     /// The records cannot be locked or written.
     pub fn note_mirrored(
         &self,
-        sessions: &BTreeSet<SessionId>,
+        sessions: &BTreeSet<SessionKey>,
         now: Timestamp,
         deadline: Duration,
     ) -> Result<(), Error> {

@@ -17,8 +17,8 @@ pub use outlook::Outlook;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agents::SessionId;
 use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use state::record::{Doing, SessionRecord, TmuxPlace};
 
@@ -98,7 +98,7 @@ pub struct Process {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentView {
     /// The conversation; nothing where only a process is known.
-    pub session: Option<Fact<SessionId>>,
+    pub session: Option<Fact<SessionKey>>,
     /// The process that is or was in it.
     pub process: Option<Fact<Process>>,
     /// Whether that process lives.
@@ -139,7 +139,7 @@ pub struct AgentView {
 
 impl AgentView {
     /// Whether it is this conversation's.
-    pub fn is(&self, session: &SessionId) -> bool {
+    pub fn is(&self, session: &SessionKey) -> bool {
         self.session.as_ref().is_some_and(|fact| fact.value == *session)
     }
 
@@ -172,7 +172,7 @@ pub struct View {
 /// What a view is made of.
 pub struct Sources<'a> {
     /// The session records.
-    pub records: &'a BTreeMap<SessionId, SessionRecord>,
+    pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// Processes, registries, tmux servers.
     pub world: &'a World,
     /// The newest conversation of a directory: all there is to say of an agent that nothing else names.
@@ -232,7 +232,7 @@ impl View {
     }
 
     /// The agent of a conversation.
-    pub fn of_session(&self, session: &SessionId) -> Option<&AgentView> {
+    pub fn of_session(&self, session: &SessionKey) -> Option<&AgentView> {
         self.agents.iter().find(|agent| agent.is(session))
     }
 }

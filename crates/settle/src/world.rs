@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::chain::{raw_arguments, tty_name};
 use agents::claude::pid_domain::{PidDomain, Reach, Vantage};
 use agents::claude::process::{Process, Processes};
@@ -204,7 +204,7 @@ impl World {
     }
 
     /// Whether a pane waits to start the agent of a conversation: it is tagged with it, and our own program waits in it.
-    pub fn waits_for(&self, session: &SessionId) -> bool {
+    pub fn waits_for(&self, session: &SessionKey) -> bool {
         let waits = |pane: &Pane| {
             let process = self.processes.as_ref().and_then(|processes| processes.get(&pane.pid));
             let words = process.map(|process| process.first_words.as_slice()).unwrap_or_default();

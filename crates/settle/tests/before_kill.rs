@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use mux::{Listing, Server};
 use settle::{Snapped, Snapper};
@@ -60,7 +60,7 @@ fn the_last_sight_of_an_agent_is_kept() {
     };
     let shelf = Shelf { folder: home.join("snapshots"), keep: 3, keep_for: PATIENCE, key: None };
     let snapper = Snapper { shelf, lines: 50 };
-    let session = SessionId::new("0d5e1f2a-0000-4000-8000-000000000001").unwrap();
+    let session = SessionKey::parse("0d5e1f2a-0000-4000-8000-000000000001").unwrap();
     let now = Timestamp::from_second(1_000_000).unwrap();
     let snap = |place: &TmuxPlace| snapper.snapshot_before_kill(&session, place, now, "random-enough");
 

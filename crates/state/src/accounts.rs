@@ -31,7 +31,7 @@ fn noted(state: &StateDir) -> Option<BTreeSet<PathBuf>> {
 /// The directories of records, as far as they are there. Where nobody has noted them the records are read.
 pub fn known(state: &StateDir) -> Vec<PathBuf> {
     let dirs = noted(state).unwrap_or_else(|| {
-        let ids = record::ids(state).unwrap_or_default();
+        let ids = record::keys(state).unwrap_or_default();
         let held = ids.iter().filter_map(|id| record::load(state, None, id).ok().flatten());
         held.filter_map(|held| held.record.config_dir()).collect()
     });
@@ -57,7 +57,7 @@ pub fn note<'a>(
 
 #[cfg(test)]
 mod tests {
-    use agents::SessionId;
+    use agents::SessionKey;
     use jiff::Timestamp;
 
     use super::*;
@@ -70,9 +70,9 @@ mod tests {
         let state = StateDir::open(dir.path().join("state")).unwrap();
         let account = dir.path().join("account");
         std::fs::create_dir(&account).unwrap();
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         record.transcript_path = Some(account.join("projects/x/s1.jsonl"));
-        let mut gone = SessionRecord::new(SessionId::new("s2").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut gone = SessionRecord::new(SessionKey::parse("s2").unwrap(), Timestamp::UNIX_EPOCH);
         gone.transcript_path = Some(dir.path().join("gone/projects/x/s2.jsonl"));
         assert_eq!(known(&state), Vec::<PathBuf>::new());
         let key = Key::create(&dir.path().join("key")).unwrap();

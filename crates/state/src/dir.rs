@@ -1,7 +1,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 
 use crate::durable;
 
@@ -142,7 +142,7 @@ impl StateDir {
         self.0.join("cache")
     }
     /// What the last settle prepared for a session's status line.
-    pub fn status_cache(&self, session: &SessionId) -> PathBuf {
+    pub fn status_cache(&self, session: &SessionKey) -> PathBuf {
         self.cache().join("statusline").join(format!("{session}.json"))
     }
     /// What agents that are just being started are told.

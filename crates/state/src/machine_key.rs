@@ -136,7 +136,7 @@ enum Sealed {
 /// edited since.
 fn sealed_with(state: &StateDir, key: Option<&Key>) -> Sealed {
     let mut found = Sealed::Nothing;
-    for id in record::ids(state).unwrap_or_default() {
+    for id in record::keys(state).unwrap_or_default() {
         match record::load(state, key, &id) {
             Ok(Some(held)) if held.origin == Origin::Genuine => return Sealed::WithThis,
             Ok(Some(held)) if held.is_sealed() => found = Sealed::WithAnother,
@@ -157,7 +157,7 @@ fn sealed_with(state: &StateDir, key: Option<&Key>) -> Sealed {
 mod tests {
     use super::*;
     use crate::record::{Held, SessionRecord};
-    use agents::SessionId;
+    use agents::SessionKey;
     use jiff::Timestamp;
 
     fn room() -> (tempfile::TempDir, StateDir, std::path::PathBuf) {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn store_one(state: &StateDir, key: &Key) {
-        let record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         record::store(state, key, &Held::fresh(record)).unwrap();
     }
 

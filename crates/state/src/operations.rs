@@ -9,7 +9,7 @@ mod process;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -159,7 +159,7 @@ pub struct Effect {
     pub save: Option<String>,
     /// Conversations whose agents an undo of the restore has begun to close.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub closing: Vec<SessionId>,
+    pub closing: Vec<SessionKey>,
     /// What is in no copy at all, where parts of a conversation were joined without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,

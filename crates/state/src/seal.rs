@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-use agents::SessionId;
+use agents::{SessionId, SessionKey};
 
 use crate::durable::{self, Kept};
 
@@ -28,15 +28,15 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject<'a> {
     /// The record of a session.
-    Record(&'a SessionId),
+    Record(&'a SessionKey),
     /// A save, by its id.
     Save(&'a str),
     /// One line of a session's spool.
     SpoolLine(&'a SessionId),
     /// What a session's pane showed.
-    Snapshot(&'a SessionId),
+    Snapshot(&'a SessionKey),
     /// What a fresh agent of a session is told.
-    Context(&'a SessionId),
+    Context(&'a SessionKey),
 }
 
 impl Subject<'_> {
@@ -187,8 +187,8 @@ impl std::fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn id(text: &str) -> SessionId {
-        SessionId::new(text).unwrap()
+    fn id(text: &str) -> SessionKey {
+        SessionKey::parse(text).unwrap()
     }
 
     #[test]

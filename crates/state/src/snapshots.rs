@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ impl Why {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The conversation.
-    pub session: SessionId,
+    pub session: SessionKey,
     /// When it was taken.
     pub at: Timestamp,
     /// What for.
@@ -64,7 +64,7 @@ pub struct Snapshot {
 #[serde(rename_all = "camelCase")]
 struct Head {
     schema: u32,
-    session_id: SessionId,
+    session_id: SessionKey,
     at: Timestamp,
     why: Why,
     #[serde(default)]
@@ -96,7 +96,7 @@ const LEVEL: i32 = 1;
 const LARGEST: usize = 64 << 20;
 
 impl Shelf {
-    fn of(&self, session: &SessionId) -> PathBuf {
+    fn of(&self, session: &SessionKey) -> PathBuf {
         self.folder.join(session.as_str())
     }
 
@@ -135,23 +135,23 @@ impl Shelf {
     }
 
     /// Every snapshot of a conversation, oldest first.
-    pub fn list(&self, session: &SessionId) -> Vec<PathBuf> {
+    pub fn list(&self, session: &SessionKey) -> Vec<PathBuf> {
         files(&self.of(session))
     }
 
     /// When the newest snapshot of a conversation was taken, by its name.
-    pub fn newest_at(&self, session: &SessionId) -> Option<Timestamp> {
+    pub fn newest_at(&self, session: &SessionKey) -> Option<Timestamp> {
         taken_at(self.list(session).last()?)
     }
 
     /// The newest snapshot of a conversation that can be read.
-    pub fn latest(&self, session: &SessionId) -> Option<Snapshot> {
+    pub fn latest(&self, session: &SessionKey) -> Option<Snapshot> {
         let read = |path: &PathBuf| read(path).ok().filter(|snapshot| snapshot.session == *session);
         self.list(session).iter().rev().find_map(read)
     }
 
     /// The newest snapshot of a conversation that this machine took: one that was edited or brought here is for people only.
-    pub fn latest_genuine(&self, session: &SessionId) -> Option<Snapshot> {
+    pub fn latest_genuine(&self, session: &SessionKey) -> Option<Snapshot> {
         let key = self.key.as_ref()?;
         let genuine = |path: &PathBuf| {
             let (snapshot, mac) = read_sealed(path).ok()?;
@@ -173,7 +173,7 @@ impl Shelf {
         // Somebody may have pointed us to a folder that holds more than ours.
         let ours = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            SessionId::new(name).is_ok_and(|id| id.is_uuid())
+            SessionKey::parse(name).is_ok_and(|id| id.is_uuid())
         };
         let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).filter(ours).collect();
         let all: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();

@@ -8,13 +8,15 @@ use std::collections::HashSet;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
 use agents::claude::chain::Link;
+use agents::claude::config_of;
+use agents::{SessionId, SessionKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::StateDir;
 use crate::durable::{self, Sync};
+use crate::record::SessionRecord;
 use crate::seal::{Key, Origin};
 
 /// The version of a spool line.
@@ -38,6 +40,24 @@ pub struct Event {
     pub launch: Option<Launch>,
     /// What the agent wrote to the hook's standard input.
     pub input: Box<RawValue>,
+}
+
+impl Event {
+    /// The agent's configuration directory: the one its transcript lies in, else the one it was started with. Nothing
+    /// where the event tells neither.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        #[derive(Deserialize)]
+        struct Named {
+            transcript_path: Option<PathBuf>,
+        }
+        let named: Option<Named> = serde_json::from_str(self.input.get()).ok();
+        let transcript = named.and_then(|named| named.transcript_path);
+        let of_transcript = transcript.as_deref().and_then(config_of).map(Path::to_path_buf);
+        of_transcript.or_else(|| {
+            let env = &self.launch.as_ref()?.env;
+            env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR").map(|(_, value)| PathBuf::from(value))
+        })
+    }
 }
 
 /// The world an agent was started in, as its SessionStart hook sees it.
@@ -84,7 +104,7 @@ pub fn append(
 }
 
 /// Keeps the newest input of a session's status line, in place of the one before: only the newest counts.
-pub fn put_status(folder: &Path, session: &SessionId, input: &[u8]) -> Result<(), durable::Error> {
+pub fn put_status(folder: &Path, session: &SessionKey, input: &[u8]) -> Result<(), durable::Error> {
     let path = folder.join(format!("{session}.status"));
     let input = input.trim_ascii_end();
     into_folder(folder, || match durable::overwrite_block(&path, input)? {
@@ -93,8 +113,22 @@ pub fn put_status(folder: &Path, session: &SessionId, input: &[u8]) -> Result<()
     })
 }
 
-/// The newest input of a session's status line.
-pub fn status(state: &StateDir, session: &SessionId) -> Option<Vec<u8>> {
+/// The newest input of a session's status line. Until a settle has told a second account with the same id from the first,
+/// both write to one file: what names another account's transcript is nobody's here.
+pub fn status_of(state: &StateDir, record: &SessionRecord) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Named {
+        transcript_path: Option<PathBuf>,
+    }
+    let bytes = status(state, &record.session_id)?;
+    let named: Option<Named> = serde_json::from_slice(&bytes).ok();
+    let transcript = named.and_then(|named| named.transcript_path);
+    let ours = transcript.as_deref().and_then(config_of).is_none_or(|config| record.may_be_of(config));
+    ours.then_some(bytes)
+}
+
+/// The newest input of a session's status line, whoever wrote it.
+pub fn status(state: &StateDir, session: &SessionKey) -> Option<Vec<u8>> {
     let path = state.spool().join(format!("{session}.status"));
     let mut before = crate::files::read_own(&path).ok()?;
     // It is overwritten in place: what reads the same twice was not just being written.
@@ -290,7 +324,7 @@ mod tests {
     fn only_the_newest_status_counts() {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
-        let id = SessionId::new("s1").unwrap();
+        let id = SessionKey::parse("s1").unwrap();
         assert_eq!(status(&state, &id), None);
         // Larger and smaller than a block, in every order.
         for length in [10, 5000, 4096, 4097, 1, 9000, 20] {

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::ConfigDir;
 use super::pid_domain::{PidDomain, Reach};
 use super::process::{Process, Processes};
 use super::registry::{self, Registered};
 use super::silent::MAY_BE_IN_IT;
+use super::{ConfigDir, config_of};
 use crate::SessionId;
 
 /// Who owns a conversation.
@@ -45,13 +45,13 @@ pub struct Holder {
 /// A look at everything that runs, to ask for the owners of several conversations.
 pub struct Owners {
     processes: Processes,
-    registered: Vec<Registered>,
+    registered: Vec<(ConfigDir, Registered)>,
     unreadable: Option<String>,
     recorded: Option<RunLookup>,
 }
 
-/// Looks up the processes that may be in a conversation, by rekindle's own record.
-pub type RunLookup = Box<dyn Fn(&SessionId) -> Vec<RecordedRun> + Send + Sync>;
+/// Looks up the processes that may be in the conversation with this id and this transcript, by rekindle's own record.
+pub type RunLookup = Box<dyn Fn(&SessionId, &Path) -> Vec<RecordedRun> + Send + Sync>;
 
 /// What the record of a conversation says of one process that was in it. A process that has ended is not named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Owners {
         let mut unreadable = None;
         for config in configs {
             let registry = registry::read(config);
-            registered.extend(registry.entries);
+            registered.extend(registry.entries.into_iter().map(|entry| (config.clone(), entry)));
             if let Some((path, error)) = registry.unreadable {
                 unreadable = Some(format!("{} cannot be read: {error}", path.display()));
             }
@@ -110,8 +110,11 @@ impl Owners {
     /// Who owns the conversation `session` whose transcript is at `path`.
     pub fn of(&self, session: &SessionId, path: &Path) -> Owner {
         let mut unknown = self.unreadable.clone();
-        let recorded = self.recorded_runs(session);
-        for entry in self.registered.iter().filter(|entry| entry.session == session.as_str()) {
+        let recorded = self.recorded_runs(session, path);
+        let entered = |(config, entry): &&(ConfigDir, Registered)| {
+            entry.session == session.as_str() && may_write(&config.projects(), path)
+        };
+        for (_, entry) in self.registered.iter().filter(entered) {
             match entry.alive(&self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
                 Some(false) => {}
@@ -154,9 +157,13 @@ impl Owners {
             let (pid, since_ms) = (process.pid, process.started_ms);
             Owner::Process(Holder { pid, since_ms, evidence, pane: None })
         };
-        if let Some(process) =
-            self.processes.all().iter().find(|process| process.names_session(session.as_str()))
-        {
+        // The environment of whoever starts an agent is not the agent's: it may start one in any account.
+        let of_another_account = |process: &Process| {
+            process.is_agent() && process.projects().is_some_and(|theirs| !may_write(&theirs, path))
+        };
+        let names =
+            |process: &&Process| process.names_session(session.as_str()) && !of_another_account(process);
+        if let Some(process) = self.processes.all().iter().find(names) {
             return holder(process, "its arguments name the session");
         }
         if let Some(process) = self.processes.writing(path) {
@@ -174,14 +181,21 @@ impl Owners {
         }
     }
 
-    /// The agents that are in a conversation for certain, by registry or arguments. There should be one.
-    pub fn agents_in(&self, session: &SessionId) -> BTreeSet<u32> {
+    /// The agents that are in a conversation of this account for certain, by registry or arguments. There should be one.
+    /// Without an account, of whichever.
+    pub fn agents_in(&self, session: &SessionId, account: Option<&ConfigDir>) -> BTreeSet<u32> {
         let session = session.as_str();
-        let entered = self.registered.iter().filter(|entry| entry.session == session);
-        let registered =
-            entered.filter(|entry| entry.alive(&self.processes) == Some(true)).map(|entry| entry.pid);
+        let ours = |projects: &Path| account.is_none_or(|own| same_folder(projects, &own.projects()));
+        let entered = self.registered.iter().filter(|(config, entry)| {
+            entry.session == session && ours(&config.projects()) && entry.alive(&self.processes) == Some(true)
+        });
+        let registered = entered.map(|(_, entry)| entry.pid);
         // Whoever started it names the conversation, too.
-        let named = |process: &&Process| process.is_agent() && process.names_session(session);
+        let named = |process: &&Process| {
+            process.is_agent()
+                && process.names_session(session)
+                && process.projects().is_none_or(|theirs| ours(&theirs))
+        };
         let all: BTreeSet<u32> =
             registered.chain(self.processes.all().iter().filter(named).map(|process| process.pid)).collect();
         // What an agent is just starting has the agent's own arguments for a moment.
@@ -192,18 +206,19 @@ impl Owners {
 
     /// The ids of all conversations that an agent is in, by registry and arguments: cheap enough for every scan.
     pub fn live_sessions(&self) -> HashSet<String> {
-        let registered = self.registered.iter().filter(|entry| entry.alive(&self.processes) == Some(true));
+        let registered = self.registered.iter().map(|(_, entry)| entry);
+        let registered = registered.filter(|entry| entry.alive(&self.processes) == Some(true));
         let named = self.processes.all().iter().flat_map(Process::named_sessions);
         registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
     pub(super) fn is_registered(&self, pid: u32) -> bool {
-        self.registered.iter().any(|entry| entry.pid == pid)
+        self.registered.iter().any(|(_, entry)| entry.pid == pid)
     }
 
     /// What the record of a conversation says; nothing where records are not asked.
-    pub(super) fn recorded_runs(&self, session: &SessionId) -> Vec<RecordedRun> {
-        self.recorded.as_ref().map_or_else(Vec::new, |look_up| look_up(session))
+    pub(super) fn recorded_runs(&self, session: &SessionId, transcript: &Path) -> Vec<RecordedRun> {
+        self.recorded.as_ref().map_or_else(Vec::new, |look_up| look_up(session, transcript))
     }
 }
 
@@ -228,6 +243,12 @@ pub fn newest_row_ms(path: &Path) -> Option<i64> {
 #[derive(serde::Deserialize)]
 struct Dated {
     timestamp: String,
+}
+
+/// Whether an agent that keeps its transcripts in `projects` may write this one. One that lies where no agent puts its
+/// transcripts may be anybody's.
+fn may_write(projects: &Path, transcript: &Path) -> bool {
+    config_of(transcript).is_none_or(|config| same_folder(projects, &config.join("projects")))
 }
 
 pub(super) fn same_folder(a: &Path, b: &Path) -> bool {

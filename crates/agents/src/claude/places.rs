@@ -58,6 +58,21 @@ pub fn config_dirs(
     dirs
 }
 
+/// Whose transcripts a configuration directory has: the directory in which its `projects` really lies. Accounts that share
+/// their transcripts by a link are one account here; two copies of a directory are two.
+pub fn account(config: &Path) -> PathBuf {
+    let real = |path: PathBuf| std::fs::canonicalize(path).ok();
+    let of_projects =
+        real(config.join("projects")).and_then(|projects| Some(projects.parent()?.to_path_buf()));
+    of_projects.or_else(|| real(config.to_path_buf())).unwrap_or_else(|| config.to_path_buf())
+}
+
+/// The configuration directory that a transcript lies in: `<config>/projects/<slug>/<session>.jsonl`.
+pub fn config_of(transcript: &Path) -> Option<&Path> {
+    let projects = transcript.parent()?.parent()?;
+    (projects.file_name()? == "projects").then(|| projects.parent())?
+}
+
 // Longer slugs are cut here and get a hash appended (seen in transcripts).
 const LONGEST_SLUG: usize = 200;
 
@@ -92,6 +107,22 @@ mod tests {
         std::os::unix::fs::symlink(home.path().join(".claude"), home.path().join("link")).unwrap();
         let dirs = config_dirs(None, Some(home.path()), &[home.path().join("link")]);
         assert_eq!(dirs, [ConfigDir::new(home.path().join(".claude"))]);
+    }
+
+    #[test]
+    fn a_link_to_the_same_transcripts_is_the_same_account_and_a_copy_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let (first, second, copy) = (root.join("first"), root.join("second"), root.join("copy"));
+        for dir in [first.join("projects"), second.clone(), copy.join("projects")] {
+            std::fs::create_dir_all(dir).unwrap();
+        }
+        std::os::unix::fs::symlink(first.join("projects"), second.join("projects")).unwrap();
+        assert_eq!(account(&second), first);
+        assert_eq!(account(&copy), copy);
+        assert_eq!(account(&root.join("gone")), root.join("gone"));
+        assert_eq!(config_of(&first.join("projects/-x/s1.jsonl")), Some(first.as_path()));
+        assert_eq!(config_of(Path::new("/elsewhere/-x/s1.jsonl")), None);
     }
 
     #[test]

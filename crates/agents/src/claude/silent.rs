@@ -55,7 +55,10 @@ impl Owners {
             RecordedRun::SaidGone { .. } | RecordedRun::Unreadable { .. } => false,
         };
         let mut others = conversations(folder).filter(|other| other != session);
-        others.any(|other| self.recorded_runs(&other).iter().any(is_it))
+        others.any(|other| {
+            let transcript = folder.join(format!("{other}.jsonl"));
+            self.recorded_runs(&other, &transcript).iter().any(is_it)
+        })
     }
 
     /// It has a file open whose path names another conversation of this folder, and none that names this one.

@@ -117,7 +117,7 @@ fn open_inside(root: &Path) -> Vec<(PathBuf, u32)> {
 fn records(state: &StateDir, key: Option<&Key>) -> (RecordFacts, Vec<PathBuf>) {
     let mut facts = RecordFacts::default();
     let mut sockets = Vec::new();
-    for id in record::ids(state).unwrap_or_default() {
+    for id in record::keys(state).unwrap_or_default() {
         facts.all += 1;
         match record::load(state, key, &id) {
             Ok(Some(held)) => {

@@ -1,6 +1,6 @@
 //! What a transcript needs before it is resumed.
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::TranscriptFile;
 use doctor::{RepairOptions, RepairStatus, Target, Wanted};
 
@@ -12,10 +12,14 @@ use crate::outcome::Outcome;
 
 impl Actor<'_> {
     /// Mends or puts back the transcript first, where the plan says so.
-    pub(super) fn heal(&self, session: &SessionId, act: Act) -> Result<Outcome, String> {
+    pub(super) fn heal(&self, session: &SessionKey, act: Act) -> Result<Outcome, String> {
         match act {
             Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
-            Act::VaultResume => match self.clinic.restore(session, None, Wanted::Best) {
+            Act::VaultResume => match self.clinic.restore(
+                session,
+                self.clinic.account_in_vault(session).as_ref(),
+                Wanted::Best,
+            ) {
                 Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
                 Ok(Some(Err(refusal))) => Err(refusal.to_string()),
                 Ok(None) => Err("the vault does not have it".to_owned()),
@@ -26,13 +30,13 @@ impl Actor<'_> {
         }
     }
 
-    fn mend(&self, session: &SessionId) -> Result<(), String> {
+    fn mend(&self, session: &SessionKey) -> Result<(), String> {
         let file = self.file(session)?;
         let outcomes = self.clinic.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
         match outcomes.into_iter().next() {
             Some(Ok(outcome)) => match outcome.status {
                 // What was lost came back under another id: this one is not what its user waits for.
-                RepairStatus::Repaired if outcome.resume_id != *session => {
+                RepairStatus::Repaired if outcome.resume_id != *session.id() => {
                     Err(outcome.reason.unwrap_or_else(|| "the vault has another version of it".to_owned()))
                 }
                 RepairStatus::Repaired | RepairStatus::AlreadyHealthy => Ok(()),
@@ -43,7 +47,7 @@ impl Actor<'_> {
         }
     }
 
-    fn file(&self, session: &SessionId) -> Result<TranscriptFile, String> {
+    fn file(&self, session: &SessionKey) -> Result<TranscriptFile, String> {
         match self.clinic.transcript_of(session) {
             Ok(Target::File(file)) => Ok(file),
             Ok(Target::Gone(_)) => Err("its transcript is gone".to_owned()),
@@ -52,7 +56,7 @@ impl Actor<'_> {
     }
 
     /// How many rows of a conversation its agent reads back; nothing where there is no transcript.
-    pub(super) fn remembered(&self, session: &SessionId) -> Option<u64> {
+    pub(super) fn remembered(&self, session: &SessionKey) -> Option<u64> {
         let file = self.file(session).ok()?;
         Some(doctor::scan_file(&file.path, &mut Buffer::default()).chain_depth)
     }

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agents::claude::Owners;
 use agents::claude::composer::composer;
 use agents::claude::launch::{Answer, NONCE, recognise};
 use agents::claude::process::Processes;
 use agents::claude::registry::{self, Registered};
+use agents::claude::{ConfigDir, Owners};
 use jiff::Timestamp;
 use state::launch::Ended;
+use state::record::SessionRecord;
 use state::spool;
 
 use super::rungs::NOT_FOUND;
@@ -101,8 +102,9 @@ impl Actor<'_> {
         }
         let owners = Owners::look(&self.clinic.configs);
         for pane in panes.iter_mut().filter(|pane| pane.outcome.is_back()) {
-            let agents =
-                pane.session_id.as_ref().map(|session| owners.agents_in(session)).unwrap_or_default();
+            let Some(session) = &pane.session_id else { continue };
+            let account = self.records.get(session).and_then(SessionRecord::config_dir).map(ConfigDir::new);
+            let agents = owners.agents_in(session, account.as_ref());
             if agents.len() > 1 {
                 let pids: Vec<String> = agents.iter().map(ToString::to_string).collect();
                 pane.outcome = Outcome::Unverified;
@@ -142,7 +144,7 @@ impl Actor<'_> {
         };
         let entries = self.clinic.configs.iter().flat_map(|config| registry::read(config).entries);
         entries
-            .filter(|entry| entry.session == started.session.as_str())
+            .filter(|entry| entry.session == started.session.id().as_str())
             .find(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::launch::start_environment;
 use agents::claude::{CHILD_VARIABLES, newest_row_ms};
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use super::proof::Proven;
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::briefing::open_calls;
 use crate::decide::OwnerFact;
+use crate::facts::expected_transcript;
 use crate::gates;
 use crate::go_on::Prompt;
 use crate::outcome::{Outcome, Restored};
@@ -32,7 +33,7 @@ pub(super) struct Started<'p> {
     pub(super) attempt: Attempt<'p>,
     pub(super) pane: String,
     /// The conversation that it is to be in: a fresh agent has a new one.
-    pub(super) session: SessionId,
+    pub(super) session: SessionKey,
     pub(super) nonce: String,
     pub(super) launch: Launch,
     /// How much of its spool is older than this start.
@@ -192,12 +193,11 @@ impl Actor<'_> {
     }
 
     /// Who has gone into a conversation while others were started: its user does not wait for us.
-    fn taken_since(&self, session: &SessionId, record: Option<&SessionRecord>) -> Option<String> {
+    fn taken_since(&self, session: &SessionKey, record: Option<&SessionRecord>) -> Option<String> {
         if self.looked.elapsed() < STILL_TRUE {
             return None;
         }
-        let path = record.and_then(|record| record.transcript_path.as_deref());
-        let owner = self.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent")));
+        let owner = self.clinic.owners().of(session, &expected_transcript(session, record));
         OwnerFact::of(owner, None, None).objection(session)
     }
 
@@ -316,10 +316,11 @@ fn is_old(transcript: &Path, now: Timestamp) -> bool {
 
 /// Puts a first prompt behind the words that name the conversation: behind any flag, one that takes several values would
 /// take it.
-fn with_prompt(words: &[String], session: &SessionId, prompt: Option<String>) -> Vec<String> {
+fn with_prompt(words: &[String], session: &SessionKey, prompt: Option<String>) -> Vec<String> {
     let mut words = words.to_vec();
     if let Some(prompt) = prompt {
-        let named = words.iter().position(|word| word == session.as_str()).map_or(words.len(), |at| at + 1);
+        let named =
+            words.iter().position(|word| word == session.id().as_str()).map_or(words.len(), |at| at + 1);
         words.insert(named, prompt);
     }
     words

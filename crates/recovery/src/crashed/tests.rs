@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::{Link, Session, SessionPlan, Shot, Window};
 use state::record::Run;
 
@@ -9,7 +9,8 @@ use crate::plan::{PaneStep, ServerPlan, a_step, an_empty_window};
 use crate::seats::{Rung, Seat};
 
 fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
-    let mut record = SessionRecord::new(SessionId::new(id).unwrap(), Timestamp::from_second(seen).unwrap());
+    let mut record =
+        SessionRecord::new(SessionKey::parse(id).unwrap(), Timestamp::from_second(seen).unwrap());
     record.status = Status::Crashed;
     let run =
         serde_json::json!({"launchedAt": record.created, "pid": 7, "procStart": 9, "provenance": "process"});
@@ -26,7 +27,7 @@ fn only_what_nobody_ended_waits() {
         record("b", 30, |_| {}),
         record("ended", 30, |record| record.status = Status::EndedCleanly),
         record("live", 30, |record| record.status = Status::Active),
-        record("gone-on", 30, |record| record.next_id = Some(SessionId::new("b").unwrap())),
+        record("gone-on", 30, |record| record.next_id = Some(SessionKey::parse("b").unwrap())),
         record("one-shot", 30, |record| record.runs[0].one_shot = true),
         record("nested", 30, |record| record.runs[0].nested = true),
     ];

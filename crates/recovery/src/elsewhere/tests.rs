@@ -11,8 +11,8 @@ use super::*;
 
 const SOCKET: &str = "/tmp/tmux-0/default";
 
-fn session() -> SessionId {
-    SessionId::new("9de6caf9-7c6b-4a9b-b41f-a84d0c76689d").unwrap()
+fn session() -> SessionKey {
+    SessionKey::parse("9de6caf9-7c6b-4a9b-b41f-a84d0c76689d").unwrap()
 }
 
 /// Process 7 is in the conversation by its own hook's word, on the terminal of a pane.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
 use agents::claude::composer::{Composer, composer, plain};
 use agents::claude::launch::recognise;
+use agents::{SessionId, SessionKey};
 use mux::{PasteError, Sight};
 use settle::view::Process;
 use state::StateDir;
@@ -220,7 +220,7 @@ const COMPOSER_DEADLINE: Duration = Duration::from_secs(20);
 /// A guard refuses, or tmux fails.
 pub(crate) fn place_ready(
     state: &StateDir,
-    session: &SessionId,
+    session: &SessionKey,
     socket: &Path,
     pane: &str,
     text: &str,

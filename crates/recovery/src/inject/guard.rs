@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::composer::{Composer, Mode, composer, plain};
 use agents::claude::launch::{Dialog, recognise};
 use mux::Sight;
@@ -81,7 +81,7 @@ impl Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The conversation.
-    pub session: SessionId,
+    pub session: SessionKey,
     /// The agent's process.
     pub process: Process,
     /// The server's socket.
@@ -190,7 +190,7 @@ mod tests {
 
     fn place() -> Place {
         Place {
-            session: SessionId::new("0d5e1f2a-0000-4000-8000-000000000001").unwrap(),
+            session: SessionKey::parse("0d5e1f2a-0000-4000-8000-000000000001").unwrap(),
             process: Process { pid: 5, start: 6 },
             socket: "/s".into(),
             server: (7, 99),

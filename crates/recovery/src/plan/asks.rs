@@ -1,6 +1,6 @@
 //! What a pane asks its user: an agent ran in it, and no conversation is known to be its own.
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::PaneShot;
 
 use crate::whose::agent_word;
@@ -12,7 +12,7 @@ const MOST: usize = 9;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asks {
     /// The conversations that may be its own, the newest first; none where none is known.
-    pub candidates: Vec<SessionId>,
+    pub candidates: Vec<SessionKey>,
     /// How many older ones there are.
     pub more: usize,
     /// The program that a fresh agent is.
@@ -23,7 +23,7 @@ pub struct Asks {
 
 impl Asks {
     /// The question of a pane. A save that comes from elsewhere does not say what is run here.
-    pub(super) fn of(pane: &PaneShot, mut sessions: Vec<SessionId>, imported: bool) -> Asks {
+    pub(super) fn of(pane: &PaneShot, mut sessions: Vec<SessionKey>, imported: bool) -> Asks {
         let more = sessions.len().saturating_sub(MOST);
         sessions.truncate(MOST);
         let program = agent_word(pane).filter(|_| !imported).unwrap_or("claude").to_owned();
@@ -52,7 +52,7 @@ impl Asks {
         let more = self.more.to_string();
         let options =
             ["pane", "wait", "--fresh", &self.program, "--folder", &self.folder, "--more", &more, "--"];
-        options.into_iter().chain(self.candidates.iter().map(SessionId::as_str)).map(str::to_owned).collect()
+        options.into_iter().chain(self.candidates.iter().map(SessionKey::as_str)).map(str::to_owned).collect()
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn nine_are_asked_about_and_the_others_are_counted() {
-        let ids: Vec<SessionId> = (10..22).map(|at| SessionId::new(&format!("s{at}")).unwrap()).collect();
+        let ids: Vec<SessionKey> = (10..22).map(|at| SessionKey::parse(&format!("s{at}")).unwrap()).collect();
         let asks = Asks::of(&pane("claude", ""), ids.clone(), false);
         assert_eq!((asks.candidates.as_slice(), asks.more), (&ids[..9], 3));
         assert!(asks.reason().ends_with("s18 or 3 older ones"), "{}", asks.reason());

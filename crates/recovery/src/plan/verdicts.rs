@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agents::SessionId;
+use agents::SessionKey;
 use mux::PaneShot;
 use saves::{Agent, SavedServer};
 use state::record::Grade;
@@ -24,7 +24,7 @@ pub(super) struct Judge<'a> {
     pub(super) ground: &'a Ground<'a>,
     pub(super) wanted: Wanted,
     /// The conversations of all panes of which the save knows them.
-    pub(super) claimed: &'a BTreeSet<SessionId>,
+    pub(super) claimed: &'a BTreeSet<SessionKey>,
 }
 
 fn decision(act: Act, reason: impl Into<String>) -> Decision {

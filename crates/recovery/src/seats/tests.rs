@@ -42,8 +42,8 @@ fn shot(pid: u32, panes: &[(&str, &str, &str)]) -> Shot {
     }
 }
 
-fn id(text: &str) -> SessionId {
-    SessionId::new(text).unwrap()
+fn id(text: &str) -> SessionKey {
+    SessionKey::parse(text).unwrap()
 }
 
 /// A save of life 1 in which these panes had agents.

@@ -41,12 +41,12 @@ fn live(occupant: Occupant) -> Live {
 }
 
 fn its_agent() -> Occupant {
-    Occupant::Agent { session: Some(SessionId::new("s1").unwrap()), empty: false }
+    Occupant::Agent { session: Some(SessionKey::parse("s1").unwrap()), empty: false }
 }
 
 /// The conversation: launched and idle since these times.
-fn conversation(launched: i64, idle: i64) -> BTreeMap<SessionId, SessionRecord> {
-    let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), at(-900));
+fn conversation(launched: i64, idle: i64) -> BTreeMap<SessionKey, SessionRecord> {
+    let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), at(-900));
     record.status = Status::Active;
     record.project_dir = Some("/project".into());
     let activity: Value = json!({"state": "idle", "since": at(idle)});
@@ -62,7 +62,7 @@ fn conversation(launched: i64, idle: i64) -> BTreeMap<SessionId, SessionRecord> 
 fn plan(
     record: &DecisionRecord,
     occupant: Occupant,
-    records: &BTreeMap<SessionId, SessionRecord>,
+    records: &BTreeMap<SessionKey, SessionRecord>,
 ) -> Vec<TakenBack> {
     undo_plan(record, &[live(occupant)], records).into_iter().map(|step| step.what).collect()
 }
@@ -106,7 +106,7 @@ fn a_restore_that_was_killed_is_taken_back_as_far_as_it_came() {
         (record.panes[0].made, record.panes[0].id) = (false, Some("%1".to_owned()));
     });
     assert_eq!(plan(&there, its_agent(), &conversation(2, 2)), [TakenBack::Shell]);
-    let other = Occupant::Agent { session: Some(SessionId::new("s2").unwrap()), empty: false };
+    let other = Occupant::Agent { session: Some(SessionKey::parse("s2").unwrap()), empty: false };
     assert_eq!(plan(&there, other, &BTreeMap::new()), []);
     assert_eq!(plan(&there, Occupant::Waiting, &BTreeMap::new()), []);
 }

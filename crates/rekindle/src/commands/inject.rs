@@ -1,7 +1,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::inject::{
     Confirmed, InjectError, Injected, Injector, Piece, Place, from_context, piece, place,
@@ -113,7 +113,7 @@ fn open(path: &Path) -> Result<std::fs::File, Failure> {
 }
 
 /// What settle has prepared for an agent that knows nothing.
-fn prepared(context: &Context, session: &SessionId) -> Result<String, Failure> {
+fn prepared(context: &Context, session: &SessionKey) -> Result<String, Failure> {
     let key = context.reading_key();
     let text = recovery::prepared(&context.clinic.state, session, key.as_ref()).unwrap_or_default();
     if text.trim().is_empty() {

@@ -1,4 +1,4 @@
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use settle::Settler;
@@ -87,7 +87,7 @@ pub(super) fn give(
 
 fn changed(
     settler: &Settler,
-    session: &SessionId,
+    session: &SessionKey,
     change: impl FnOnce(&mut SessionRecord),
 ) -> Result<SessionRecord, Failure> {
     let settled = settler.change(session, Timestamp::now(), PATIENCE, change)?;
@@ -101,7 +101,7 @@ fn changed(
 }
 
 /// The conversation that a target means, the agents that run now included.
-pub(super) fn recorded(context: &Context, text: &str) -> Result<SessionId, Failure> {
+pub(super) fn recorded(context: &Context, text: &str) -> Result<SessionKey, Failure> {
     let survey = Survey::take(context)?;
     let agent = survey.agent(context, text)?;
     match &agent.session {

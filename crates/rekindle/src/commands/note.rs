@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use serde_json::json;
 use state::durable;
 
@@ -59,12 +59,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
-fn path(context: &Context, session: &SessionId) -> PathBuf {
+fn path(context: &Context, session: &SessionKey) -> PathBuf {
     context.clinic.state.instances().join("descriptions").join(format!("{}.txt", session.short()))
 }
 
 /// The user's own words about a conversation. Whatever stands in the file, a terminal gets no control characters.
-pub(super) fn read(context: &Context, session: &SessionId) -> Option<String> {
+pub(super) fn read(context: &Context, session: &SessionKey) -> Option<String> {
     let text = state::files::read_to_string(path(context, session)).ok()?;
     let text = printable(text.trim_end());
     (!text.is_empty()).then_some(text)

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::end;
 use clap::Subcommand;
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ pub(crate) struct StartArgs {
     go_on: bool,
     /// The conversation
     #[arg(value_name = "SESSION", last = true)]
-    session: SessionId,
+    session: SessionKey,
 }
 
 /// End the agent that is in a conversation elsewhere, and bring it back into the pane around
@@ -56,7 +56,7 @@ pub(crate) struct TakeArgs {
     started: u64,
     /// The conversation
     #[arg(value_name = "SESSION", last = true)]
-    session: SessionId,
+    session: SessionKey,
 }
 
 /// An agent takes two seconds to end, and more where its hooks are slow or the machine is busy.
@@ -91,7 +91,7 @@ fn start(args: &StartArgs) -> Result<Exit, Failure> {
 /// Brings a conversation back into a pane. The turn to restore is held.
 fn bring(
     context: &Context,
-    session: &SessionId,
+    session: &SessionKey,
     here: Here,
     go_on: Option<GoingOn>,
 ) -> Result<Exit, Failure> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Only, PaneDecision, Restored, plan};
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ fn panes(
 
 /// Conversations that were brought back by name.
 fn by_name_again(context: &Context, record: &DecisionRecord, dry_run: bool) -> Result<Done, Failure> {
-    let sessions: Vec<SessionId> = record.panes.iter().filter_map(|pane| pane.session_id.clone()).collect();
+    let sessions: Vec<SessionKey> = record.panes.iter().filter_map(|pane| pane.session_id.clone()).collect();
     if dry_run {
         return Ok(Done { total: sessions.len(), ..Done::default() });
     }

@@ -267,7 +267,7 @@ pub(super) fn word(act: Act) -> &'static str {
 fn report(
     done: &Done,
     planned: &Plan,
-    records: &BTreeMap<agents::SessionId, SessionRecord>,
+    records: &BTreeMap<agents::SessionKey, SessionRecord>,
     started: Option<Duration>,
     as_json: bool,
 ) -> Result<Exit, Failure> {
@@ -377,7 +377,7 @@ pub(super) fn outcomes() -> Table {
 
 pub(super) fn outcome_cells(
     pane: &Restored,
-    records: &BTreeMap<agents::SessionId, SessionRecord>,
+    records: &BTreeMap<agents::SessionKey, SessionRecord>,
 ) -> [Cell; 6] {
     let session = pane.session_id.as_ref();
     let record = session.and_then(|session| records.get(session));

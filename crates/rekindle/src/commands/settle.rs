@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::json;
 use settle::{Settled, Settler, Vaulted, Watched};
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     detached: bool,
     /// Look at this conversation's transcript again
     #[arg(long, hide = true, value_name = "ID")]
-    again: Vec<SessionId>,
+    again: Vec<SessionKey>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -82,7 +82,7 @@ pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> 
 
 /// Settles until there is no news, away from the agent's terminal: the hang-up that ends an agent must not end the one who
 /// writes it down. What goes wrong goes into the log: nobody is watching.
-pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> {
+pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure> {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let context = match Context::load() {
@@ -161,20 +161,20 @@ pub(crate) fn detached(mut again: BTreeSet<SessionId>) -> Result<Exit, Failure> 
 }
 
 fn commit_words(settled: &Settled) -> String {
-    let names: Vec<&str> = settled.touched.iter().map(|id| id.short()).take(5).collect();
+    let names: Vec<String> = settled.touched.iter().map(|id| id.short()).take(5).collect();
     let more = if settled.touched.len() > names.len() { ", …" } else { "" };
     format!("settle {}{more}", names.join(", "))
 }
 
 /// Keeps what the panes of conversations whose turn ended show; what went wrong.
-fn snapshot(context: &Context, settled: &Settled, turned: &BTreeSet<SessionId>) -> Vec<String> {
+fn snapshot(context: &Context, settled: &Settled, turned: &BTreeSet<SessionKey>) -> Vec<String> {
     let Some(snapper) = context.snapper().filter(|_| !turned.is_empty()) else { return Vec::new() };
     let nonce = uuid::Uuid::new_v4().to_string();
     snapper.snapshot(settled, turned, Timestamp::now(), &nonce).troubles
 }
 
 /// Brings the vault up to date for conversations whose turn ended; whether it did.
-fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) -> Result<bool, Failure> {
+fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionKey>) -> Result<bool, Failure> {
     if turned.is_empty() {
         return Ok(false);
     }
@@ -182,8 +182,8 @@ fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionId>) ->
         Vaulted::Elsewhere => Ok(false),
         Vaulted::Done(_) => {
             // A conversation in which nothing was said yet has no file, and the vault nothing of it.
-            let has = |session: &&SessionId| {
-                context.clinic.vault.find(session).is_ok_and(|found| !found.is_empty())
+            let has = |session: &&SessionKey| {
+                context.clinic.vaulted_of(session).is_ok_and(|found| !found.is_empty())
             };
             let mirrored = turned.iter().filter(has).cloned().collect();
             settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;

@@ -3,10 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::claude::{account, config_of};
+use agents::{SessionId, SessionKey};
 use jiff::{SignedDuration, Timestamp};
 use state::config::{Config, ConfigError, Statusline};
 use state::{StateDir, spool};
@@ -57,7 +59,9 @@ pub(crate) fn show(keep: Option<&OsStr>) {
     if session.is_none() && !bytes.is_empty() {
         complaints.push(format!("what came names no session ({} bytes)", bytes.len()));
     }
-    let known = state.as_ref().ok().zip(session.as_ref());
+    let known = state.as_ref().ok().zip(session);
+    let known = known.map(|(state, id)| (state, key_of(state, id, input.transcript_path.as_deref())));
+    let known = known.as_ref().map(|(state, session)| (*state, session));
     let now = Timestamp::now();
     let mut prepared = known.map(|(state, session)| prepared(state, session)).unwrap_or_default();
     // A restored agent gives its pane another title within two seconds: this stays for a while.
@@ -110,7 +114,15 @@ fn lines(
     (render(&view), unused)
 }
 
-pub(crate) fn prepared(state: &StateDir, session: &SessionId) -> Prepared {
+/// Which account's session this is, where two have its id: settle has prepared something under the name with the account's
+/// mark for the one that came second.
+fn key_of(state: &StateDir, id: SessionId, transcript: Option<&str>) -> SessionKey {
+    let config = transcript.and_then(|path| config_of(Path::new(path)));
+    let marked = config.map(|config| SessionKey::of_account(id.clone(), &account(config)));
+    marked.filter(|key| state.status_cache(key).exists()).unwrap_or_else(|| SessionKey::first(id))
+}
+
+pub(crate) fn prepared(state: &StateDir, session: &SessionKey) -> Prepared {
     let bytes = super::read_small(&state.status_cache(session), LARGEST_PREPARED);
     // Whatever is wrong with it, settle makes it anew.
     bytes.map(|bytes| Prepared::parse(&bytes)).unwrap_or_default()
@@ -119,7 +131,7 @@ pub(crate) fn prepared(state: &StateDir, session: &SessionId) -> Prepared {
 /// Leaves what was said for settle, and starts one where the last was too long ago.
 fn leave(
     state: &StateDir,
-    session: &SessionId,
+    session: &SessionKey,
     bytes: &[u8],
     settled: Option<Timestamp>,
     now: Timestamp,

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use agents::SessionId;
+use agents::SessionKey;
 
 use super::question::{Answer, Candidate, Question};
 use super::terminal::Terminal;
@@ -23,7 +23,7 @@ pub(super) struct Asking<'a> {
     /// Its directory.
     pub(super) folder: &'a Path,
     /// The conversations that may have been here.
-    pub(super) sessions: &'a [SessionId],
+    pub(super) sessions: &'a [SessionKey],
     /// How many older ones there are.
     pub(super) more: usize,
 }
@@ -62,7 +62,7 @@ impl Asking<'_> {
         }
     }
 
-    fn candidate(&self, session: &SessionId) -> Candidate {
+    fn candidate(&self, session: &SessionKey) -> Candidate {
         let record = remembered(self.context.as_ref(), session);
         let seen = record.as_ref().map(|record| record.last_seen.to_zoned(crate::zone::local()));
         let seen = seen.map(|seen| seen.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Who is in the conversation that a pane waits for, and what its user can do about it from here.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
@@ -49,10 +49,8 @@ impl Here {
 impl Found {
     /// Looks, and changes nothing. Where nobody is in it, only registries and the process table are looked at: many pages may
     /// be shown at once.
-    pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionId) -> Found {
-        let path = record.and_then(|record| record.transcript_path.as_deref());
-        let path = path.unwrap_or(Path::new("/nonexistent"));
-        let owner = context.clinic.owners().of(session, path);
+    pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionKey) -> Found {
+        let owner = context.clinic.owners().of(session, &recovery::expected_transcript(session, record));
         let unclear = || Found::Unclear {
             why: match &owner {
                 Owner::Process(holder) => format!("process {} may be in it: {}", holder.pid, holder.evidence),
@@ -66,7 +64,7 @@ impl Found {
         Found::known(context, session, &owner).unwrap_or_else(unclear)
     }
 
-    fn known(context: &Context, session: &SessionId, owner: &Owner) -> Option<Found> {
+    fn known(context: &Context, session: &SessionKey, owner: &Owner) -> Option<Found> {
         let here = Here::around();
         let sockets: BTreeSet<PathBuf> = here.iter().map(|here| here.socket.clone()).collect();
         let now = Timestamp::now();

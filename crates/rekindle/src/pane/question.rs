@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use agents::SessionId;
+use agents::SessionKey;
 
 use super::page::{WIDTH, keys_in_lines};
 use crate::output::{one_line, wrap};
@@ -11,7 +11,7 @@ use crate::output::{one_line, wrap};
 /// A conversation that may have been here.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
-    pub(super) session: SessionId,
+    pub(super) session: SessionKey,
     pub(super) name: String,
     pub(super) task: String,
     /// When it was last active, in its user's zone.
@@ -63,7 +63,7 @@ impl Question<'_> {
             lines.push(row(" ", "id", "last active", "name", "task"));
             for (at, one) in self.candidates.iter().enumerate() {
                 let number = (at + 1).to_string();
-                lines.push(row(&number, one.session.short(), &one.seen, &one.name, &one.task));
+                lines.push(row(&number, &one.session.short(), &one.seen, &one.name, &one.task));
             }
             lines.push(String::new());
         }
@@ -134,7 +134,7 @@ mod tests {
 
     fn candidates(count: usize) -> Vec<Candidate> {
         let one = |at: usize| Candidate {
-            session: SessionId::new(&format!("{at}a2b3c4d-0000-4000-8000-000000000000")).unwrap(),
+            session: SessionKey::parse(&format!("{at}a2b3c4d-0000-4000-8000-000000000000")).unwrap(),
             name: "a name that is far too long for its column".to_owned(),
             task: "fix the login page and everything else that is broken".to_owned(),
             seen: "2026-01-01 12:00".to_owned(),

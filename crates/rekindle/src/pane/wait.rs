@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
 use state::journal::{Entry, Journal};
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     more: usize,
     /// The conversation, or those that it may be
     #[arg(value_name = "SESSION", last = true)]
-    sessions: Vec<SessionId>,
+    sessions: Vec<SessionKey>,
 }
 
 /// Reports of focus; a terminal that has none sends none.
@@ -62,7 +62,7 @@ const LONGEST_PAUSE: u32 = 32;
 /// A pane that waits: for which conversation, and what is known of it.
 struct Waiting<'a> {
     args: &'a Args,
-    session: &'a SessionId,
+    session: &'a SessionKey,
     context: Option<Context>,
     record: Option<SessionRecord>,
     terminal: Terminal,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// What is known of a conversation.
-pub(super) fn remembered(context: Option<&Context>, session: &SessionId) -> Option<SessionRecord> {
+pub(super) fn remembered(context: Option<&Context>, session: &SessionKey) -> Option<SessionRecord> {
     let key = context?.settler().ok()?.key;
     Some(record::load(&context?.clinic.state, key.reading(), session).ok()??.record)
 }
@@ -252,7 +252,7 @@ fn looked_at_no_more() {
 
 /// Brings the conversation back into this pane, by a process that outlives the end of this one. What it says is why it
 /// did not.
-pub(super) fn run_beside(words: &[&str], session: &SessionId) -> String {
+pub(super) fn run_beside(words: &[&str], session: &SessionKey) -> String {
     let Ok(program) = std::env::current_exe() else { return "this program cannot be found".to_owned() };
     let mut command = Command::new(program);
     command.arg("pane").args(words).args(["--", session.as_str()]);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use agents::SessionId;
+use agents::SessionKey;
 use recovery::Restored;
 use state::record::SessionRecord;
 
@@ -14,11 +14,11 @@ use crate::output::{one_line, say};
 pub(super) struct Progress<'a> {
     total: usize,
     done: Cell<usize>,
-    records: &'a BTreeMap<SessionId, SessionRecord>,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(total: usize, records: &'a BTreeMap<SessionId, SessionRecord>) -> Progress<'a> {
+    pub(super) fn new(total: usize, records: &'a BTreeMap<SessionKey, SessionRecord>) -> Progress<'a> {
         Progress { total, done: Cell::new(0), records }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(super) struct Waited {
     restore: DecisionRecord,
     server: (u32, i64),
     pane: String,
-    session: SessionId,
+    session: SessionKey,
 }
 
 impl Waited {

@@ -5,7 +5,7 @@ fn adopted(
     known: Vec<SessionRecord>,
     entries: Vec<Entry>,
     alive: &[(u32, i64)],
-) -> (BTreeMap<SessionId, SessionRecord>, usize) {
+) -> (BTreeMap<SessionKey, SessionRecord>, usize) {
     let mut records = known.into_iter().map(|record| (record.session_id.clone(), record)).collect();
     let world = World { registry: entries, ..world(alive, server(&[0])) };
     let notes = adopt(&mut records, &world, at(60));

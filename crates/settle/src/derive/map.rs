@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use state::record::{Grade, SessionRecord};
@@ -47,7 +47,7 @@ pub(crate) fn map<'a>(
 fn entry(record: &SessionRecord, owner: bool, summaries: &Path, log: Option<PathBuf>) -> Value {
     let run = record.run();
     let place = record.place.as_ref();
-    let ids = |ids: &[SessionId]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
+    let ids = |ids: &[SessionKey]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
     json!({
         "schema": 1,
         "session_id": record.session_id,

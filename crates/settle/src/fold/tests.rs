@@ -237,7 +237,7 @@ fn secrets_stay_out_of_the_environment() {
 /// A look at the registry may come some milliseconds before the first hook.
 #[test]
 fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
-    let mut record = SessionRecord::new(agents::SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+    let mut record = SessionRecord::new(agents::SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
     let run = serde_json::json!({"launchedAt": Timestamp::UNIX_EPOCH, "pid": 8, "procStart": 9});
     record.runs.push(serde_json::from_value(run).unwrap());
     let event = serde_json::json!({"schema": 1, "event": "SessionStart", "at": 5, "input": {"source": "startup"},

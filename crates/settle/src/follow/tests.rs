@@ -1,7 +1,7 @@
 use super::*;
 use crate::bench::{Said, agent, end, id, place, run, server, start, told, world};
 
-fn all(records: Vec<SessionRecord>) -> BTreeMap<SessionId, SessionRecord> {
+fn all(records: Vec<SessionRecord>) -> BTreeMap<SessionKey, SessionRecord> {
     records.into_iter().map(|record| (record.session_id.clone(), record)).collect()
 }
 
@@ -16,8 +16,8 @@ fn here() -> World {
     world(&[(5, 0), (7, 1)], server(&[0, 1]))
 }
 
-fn names(ids: &[SessionId]) -> Vec<&str> {
-    ids.iter().map(SessionId::as_str).collect()
+fn names(ids: &[SessionKey]) -> Vec<&str> {
+    ids.iter().map(SessionKey::as_str).collect()
 }
 
 fn prompt(at: i64) -> Said {
@@ -147,7 +147,7 @@ fn the_same_process_id_of_another_boot_is_another_process() {
 fn a_fresh_agent_that_never_spoke_leaves_the_old_conversation_waiting() {
     let mut old = spoken("a", &[start(agent(5, 0), 1)]);
     (old.status, old.next_id) = (Status::Crashed, Some(id("b")));
-    let waits = |records: Vec<SessionRecord>, world: &World, closed: &[SessionId]| {
+    let waits = |records: Vec<SessionRecord>, world: &World, closed: &[SessionKey]| {
         let mut records = all(records);
         dead_ends(&mut records, world, &closed.iter().cloned().collect());
         records[&id("a")].next_id.is_none()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::ConfigDir;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,11 @@ impl Settler {
     /// What transcripts and registries say about the conversations with news.
     pub(super) fn complete(
         &self,
-        records: &mut BTreeMap<SessionId, SessionRecord>,
+        records: &mut BTreeMap<SessionKey, SessionRecord>,
         world: &World,
         settled: &mut Settled,
         now: Timestamp,
-    ) -> HashMap<SessionId, Ending> {
+    ) -> HashMap<SessionKey, Ending> {
         let mut endings = HashMap::new();
         for (id, record) in records.iter_mut() {
             let busy = record.activity.filter(|activity| activity.state == Doing::Busy);
@@ -41,7 +41,7 @@ impl Settler {
             if talk.is_none() {
                 settled.troubles.extend(record.transcript_path.as_deref().and_then(refused));
             }
-            let status = spool::status(&self.state, id).and_then(|bytes| StatusInput::read(&bytes));
+            let status = spool::status_of(&self.state, record).and_then(|bytes| StatusInput::read(&bytes));
             let version = status.as_ref().and_then(|status| status.version.clone());
             let version = version.or_else(|| talk.as_ref().and_then(|talk| talk.version.clone()));
             complete_run(record, world, &self.accounts, version.as_deref());
@@ -85,7 +85,7 @@ impl Settler {
 
     pub(super) fn alarms(
         &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
+        records: &BTreeMap<SessionKey, SessionRecord>,
         world: &World,
         now: Timestamp,
     ) -> Vec<Alarm> {

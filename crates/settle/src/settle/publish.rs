@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::Short;
 use jiff::{SignedDuration, Timestamp};
 use state::record::SessionRecord;
@@ -22,8 +22,8 @@ const TAG_DEADLINE: Duration = Duration::from_secs(5);
 impl Settler {
     pub(super) fn log(
         &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
-        endings: &HashMap<SessionId, Ending>,
+        records: &BTreeMap<SessionKey, SessionRecord>,
+        endings: &HashMap<SessionKey, Ending>,
         settled: &mut Settled,
     ) {
         for (id, events) in std::mem::take(&mut settled.logged) {
@@ -48,9 +48,9 @@ impl Settler {
 
     pub(super) fn derive(
         &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
+        records: &BTreeMap<SessionKey, SessionRecord>,
         world: &World,
-        endings: &HashMap<SessionId, Ending>,
+        endings: &HashMap<SessionKey, Ending>,
         now: Timestamp,
     ) -> Result<(), Error> {
         let folder = self.state.instances();
@@ -92,7 +92,7 @@ impl Settler {
     /// Puts the ids of their conversations on the panes.
     pub(super) fn tag(
         &self,
-        records: &BTreeMap<SessionId, SessionRecord>,
+        records: &BTreeMap<SessionKey, SessionRecord>,
         world: &World,
         troubles: &mut Vec<String>,
     ) {

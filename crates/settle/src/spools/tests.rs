@@ -24,7 +24,7 @@ fn wait_in(refuge: &Refuge, bytes: &[u8]) -> PathBuf {
 
 fn events(state: &StateDir) -> Vec<String> {
     let path = state.spool().join("s1.jsonl");
-    spool::read(&path, 0, &SessionId::new("s1").unwrap(), None, 0)
+    spool::read(&path, 0, &SessionKey::parse("s1").unwrap(), None, 0)
         .unwrap()
         .0
         .into_iter()
@@ -87,7 +87,7 @@ fn what_ended_long_ago_is_kept_no_longer() {
         (record.status, record.last_seen, record.spool_offset) = (status, at(seen), folded);
         record.spool_head = head.map(str::to_owned);
         let spools = list_in(dir.path()).unwrap();
-        let found = retired(&spools, |_| Some(&record), at(100));
+        let found = retired(&spools, |_| Some(vec![&record]), at(100));
         assert_eq!(found.is_empty(), stays, "{status:?} {seen} {folded} {head:?}");
         assert!(retired(&spools, |_| None, at(100)).is_empty(), "its record is not stored");
         found.into_iter().for_each(|spooled| remove(spooled).unwrap());

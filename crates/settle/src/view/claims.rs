@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace, untrusted_since};
 
@@ -16,7 +16,7 @@ use crate::world::{Life, Proc, World};
 /// The claims about one agent, fact by fact.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    pub(super) session: Vec<Claim<SessionId>>,
+    pub(super) session: Vec<Claim<SessionKey>>,
     pub(super) process: Vec<Claim<Process>>,
     pub(super) pane: Vec<Claim<TmuxPlace>>,
     pub(super) terminal: Vec<Claim<String>>,
@@ -37,7 +37,7 @@ pub(super) struct Claims {
 
 impl Claims {
     /// The conversation that the record or the registry of this agent is about.
-    pub(super) fn about(&self) -> Option<&SessionId> {
+    pub(super) fn about(&self) -> Option<&SessionKey> {
         self.session.first().map(|claim| &claim.value)
     }
 

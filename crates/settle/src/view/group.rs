@@ -1,12 +1,14 @@
 //! Which claims are about the same agent.
 
-use agents::SessionId;
+use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey};
 use mux::{Pane, Server};
 use state::record::Grade;
 
 use super::claims::Claims;
 use super::fact::Claim;
 use super::{Sources, is_ours};
+use crate::accounts::key_of;
 use crate::world::{Entry, Life, Proc, World, place};
 
 /// Collects the claims of every source, agent by agent.
@@ -19,7 +21,9 @@ pub(super) fn groups(sources: &Sources<'_>) -> Vec<Claims> {
         groups.push(claims);
     }
     for entry in &world.registry {
-        registry_group(&mut groups, entry, world).registry(entry, world);
+        let Ok(id) = SessionId::new(&entry.registered.session) else { continue };
+        let session = key_of(sources.records, &id, Some(entry.config.path()));
+        registry_group(&mut groups, entry, &session, world).registry(entry, session, world);
     }
     let mut processes: Vec<(&u32, &Proc)> = world.processes.iter().flatten().collect();
     processes.sort_by_key(|(pid, process)| (process.start, **pid));
@@ -35,7 +39,12 @@ pub(super) fn groups(sources: &Sources<'_>) -> Vec<Claims> {
 }
 
 /// The group of a registry's entry: that of its process, else of its conversation, else a new one.
-fn registry_group<'a>(groups: &'a mut Vec<Claims>, entry: &Entry, world: &World) -> &'a mut Claims {
+fn registry_group<'a>(
+    groups: &'a mut Vec<Claims>,
+    entry: &Entry,
+    session: &SessionKey,
+    world: &World,
+) -> &'a mut Claims {
     let said = &entry.registered;
     let start = world.processes.as_ref().and_then(|table| Some(table.get(&said.pid)?.start));
     let alive = entry.life == Life::Alive;
@@ -43,7 +52,7 @@ fn registry_group<'a>(groups: &'a mut Vec<Claims>, entry: &Entry, world: &World)
         groups.iter().rposition(|group| group.life == Some(Life::Alive) && group.names(said.pid, start))
     });
     let of_session = || {
-        let same = |group: &Claims| group.about().is_some_and(|about| about.as_str() == said.session);
+        let same = |group: &Claims| group.about().is_some_and(|about| about == session);
         groups.iter().position(same)
     };
     let at = of_process.or_else(of_session).unwrap_or_else(|| {
@@ -64,9 +73,7 @@ fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &S
     group.running(process);
     for named in &process.named {
         // An argument may be a title, and /clear leads away from what was named at the start.
-        if let Ok(session) = SessionId::new(named)
-            && session.is_uuid()
-        {
+        if let Some(session) = named_session(named, process, sources) {
             let words = format!("the arguments of process {pid} name {}", session.short());
             group.session.push(Claim::new(session, Grade::Likely, "process", words));
         }
@@ -85,6 +92,16 @@ fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &S
     }
 }
 
+/// The session of the process's own account that an argument names, where it can be an agent's id.
+fn named_session(named: &str, process: &Proc, sources: &Sources<'_>) -> Option<SessionKey> {
+    key_named(named, process, sources).filter(|key| key.is_uuid())
+}
+
+fn key_named(named: &str, process: &Proc, sources: &Sources<'_>) -> Option<SessionKey> {
+    let config = process.config.as_ref().map(ConfigDir::path);
+    Some(key_of(sources.records, &SessionId::new(named).ok()?, config))
+}
+
 /// The group of a process that nothing names: the conversation in its arguments or on its pane, if nobody else is in it;
 /// else a new one, with the newest conversation of its directory as a guess.
 fn stray(
@@ -94,15 +111,14 @@ fn stray(
     pane: Option<&Pane>,
     sources: &Sources<'_>,
 ) -> usize {
-    let free = |groups: &[Claims], id: &str| {
-        groups.iter().position(|group| {
-            group.life != Some(Life::Alive) && group.about().is_some_and(|about| about.as_str() == id)
-        })
+    let free = |groups: &[Claims], key: &SessionKey| {
+        groups.iter().position(|group| group.life != Some(Life::Alive) && group.about() == Some(key))
     };
     let nested = sources.world.is_nested(pid);
-    let tag = pane.and_then(|pane| pane.tag.as_deref()).filter(|_| !nested);
-    let named = process.named.iter().find_map(|id| free(groups, id));
-    let at = named.or_else(|| tag.and_then(|tag| free(groups, tag))).unwrap_or_else(|| {
+    let tag = pane.and_then(|pane| SessionKey::parse(pane.tag.as_deref()?).ok()).filter(|_| !nested);
+    let keys = process.named.iter().filter_map(|named| key_named(named, process, sources));
+    let named = keys.into_iter().find_map(|key| free(groups, &key));
+    let at = named.or_else(|| tag.and_then(|tag| free(groups, &tag))).unwrap_or_else(|| {
         groups.push(Claims::default());
         groups.len() - 1
     });
@@ -113,6 +129,7 @@ fn stray(
         && let Some(cwd) = &process.cwd
         && let Some(newest) = (sources.newest)(config, cwd)
     {
+        let newest = key_of(sources.records, &newest, Some(config.path()));
         let taken =
             groups.iter().any(|group| group.life == Some(Life::Alive) && group.about() == Some(&newest));
         if !taken {
@@ -125,7 +142,7 @@ fn stray(
 
 /// A pane's option: it speaks about the conversation's pane, and about the conversation of whoever is in the pane.
 fn tagged(groups: &mut [Claims], server: &Server, pane: &Pane) {
-    let Some(Ok(session)) = pane.tag.as_deref().map(SessionId::new) else { return };
+    let Some(Ok(session)) = pane.tag.as_deref().map(SessionKey::parse) else { return };
     let here = place(server, pane);
     for group in groups {
         let lives_here = group.life == Some(Life::Alive)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use state::record::Grade;
 
@@ -12,10 +12,9 @@ use super::{Process, State};
 use crate::world::{Entry, Life, World};
 
 impl Claims {
-    /// What the agent's own registry says.
-    pub(super) fn registry(&mut self, entry: &Entry, world: &World) {
+    /// What the agent's own registry says of this session.
+    pub(super) fn registry(&mut self, entry: &Entry, session: SessionKey, world: &World) {
         let said = &entry.registered;
-        let Ok(session) = SessionId::new(&said.session) else { return };
         let start = world.processes.as_ref().and_then(|table| Some(table.get(&said.pid)?.start));
         let updated = said.status_updated_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let (grade, words) = match entry.life {

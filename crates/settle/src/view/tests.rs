@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::ConfigDir;
 use jiff::{SignedDuration, Timestamp};
 use mux::{Listing, Pane, Server, ServerId};
@@ -16,8 +16,8 @@ use crate::world::{Entry, Life, Proc, World};
 const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
 
-fn id(text: &str) -> SessionId {
-    SessionId::new(text).unwrap()
+fn id(text: &str) -> SessionKey {
+    SessionKey::parse(text).unwrap()
 }
 
 fn at(seconds: i64) -> Timestamp {
@@ -101,9 +101,9 @@ fn entry(session: &str, pid: u32, life: Life) -> Entry {
 }
 
 fn view_with(records: &[SessionRecord], world: &World, newest: Option<&str>) -> View {
-    let records: BTreeMap<SessionId, SessionRecord> =
+    let records: BTreeMap<SessionKey, SessionRecord> =
         records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
-    let newest = |_: &ConfigDir, _: &str| newest.map(id);
+    let newest = |_: &ConfigDir, _: &str| newest.map(|text| id(text).id().clone());
     View::of(&Sources { records: &records, world, newest: &newest, now: at(60) })
 }
 

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::claude::account;
+use agents::{SessionId, SessionKey};
 use serde_json::{Map, Value, json};
 
 use super::provenance::{distrust, fill_in, mark_untrusted};
@@ -67,7 +68,7 @@ impl Held {
     }
 }
 
-fn path(state: &StateDir, session: &SessionId) -> PathBuf {
+fn path(state: &StateDir, session: &SessionKey) -> PathBuf {
     state.session_health().join(format!("{session}.lock"))
 }
 
@@ -75,7 +76,7 @@ fn path(state: &StateDir, session: &SessionId) -> PathBuf {
 ///
 /// # Errors
 /// The folder is there and cannot be listed.
-pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
+pub fn keys(state: &StateDir) -> Result<Vec<SessionKey>, RecordError> {
     let folder = state.session_health();
     let wrap = |source| RecordError::Unreadable { path: folder.clone(), source };
     let entries = match std::fs::read_dir(&folder) {
@@ -86,7 +87,7 @@ pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
     let mut ids = Vec::new();
     for entry in entries {
         let name = entry.map_err(wrap)?.file_name();
-        let id = Path::new(&name).file_stem().and_then(|stem| stem.to_str()).map(SessionId::new);
+        let id = Path::new(&name).file_stem().and_then(|stem| stem.to_str()).map(SessionKey::parse);
         if Path::new(&name).extension().is_some_and(|extension| extension == "lock")
             && let Some(Ok(id)) = id
         {
@@ -103,7 +104,7 @@ pub fn ids(state: &StateDir) -> Result<Vec<SessionId>, RecordError> {
 ///
 /// # Errors
 /// It is there and cannot be read or understood, or it is another session's.
-pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<Option<Held>, RecordError> {
+pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionKey) -> Result<Option<Held>, RecordError> {
     let path = path(state, session);
     let text = match crate::files::read_own_to_string(&path) {
         Ok(text) => text,
@@ -128,10 +129,12 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
             });
         }
     };
-    if record.session_id != *session {
+    if record.session_id.id() != session.id() {
         let why = format!("it is the record of session {}", record.session_id);
         return Err(RecordError::Broken { path, why });
     }
+    // Both become names of files: the file's own name counts, whatever stands in it.
+    (record.session_id, record.short_id) = (session.clone(), session.short());
     let origin = key.map_or(Origin::Foreign, |key| key.origin(Subject::Record(session), &text));
     match (origin, key) {
         (Origin::Genuine, _) => fill_in(&mut record),
@@ -139,6 +142,21 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Result<
         (Origin::Foreign, None) => mark_untrusted(&mut record),
     }
     Ok(Some(Held { record, origin, original }))
+}
+
+/// The key of the session that this account has under this id, where records tell: the one with the account's own mark,
+/// else the one without a mark, unless that is another account's.
+///
+/// # Errors
+/// A record is there and cannot be read or understood.
+pub fn key_for(state: &StateDir, id: &SessionId, config: &Path) -> Result<SessionKey, RecordError> {
+    let marked = SessionKey::of_account(id.clone(), &account(config));
+    let first = SessionKey::first(id.clone());
+    if marked == first || path(state, &marked).exists() {
+        return Ok(marked);
+    }
+    let held = load(state, None, &first)?;
+    Ok(if held.is_none_or(|held| held.record.may_be_of(config)) { first } else { marked })
 }
 
 /// Writes a record, sealed, with every unknown key it had.
@@ -215,11 +233,11 @@ mod tests {
     use crate::record::{Provenance, Run};
     use jiff::Timestamp;
 
-    fn room() -> (tempfile::TempDir, StateDir, Key, SessionId) {
+    fn room() -> (tempfile::TempDir, StateDir, Key, SessionKey) {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path().join("state")).unwrap();
         let key = Key::create(&dir.path().join("key")).unwrap();
-        (dir, state, key, SessionId::new("s1").unwrap())
+        (dir, state, key, SessionKey::parse("s1").unwrap())
     }
 
     fn run() -> Run {
@@ -255,7 +273,7 @@ mod tests {
         let again = load(&state, Some(&key), &id).unwrap().unwrap();
         assert_eq!(again.origin, Origin::Genuine);
         assert_eq!(again.record.runs[0].provenance, Some(Provenance::Untrusted), "a new code raises nothing");
-        assert_eq!(ids(&state).unwrap(), [id]);
+        assert_eq!(keys(&state).unwrap(), [id]);
     }
 
     #[test]
@@ -307,7 +325,7 @@ mod tests {
     fn a_genuine_record_under_another_name_is_broken() {
         let (_dir, state, key, id) = room();
         store(&state, &key, &Held::fresh(SessionRecord::new(id.clone(), Timestamp::UNIX_EPOCH))).unwrap();
-        let other = SessionId::new("s2").unwrap();
+        let other = SessionKey::parse("s2").unwrap();
         durable::replace(&path(&state, &other), &std::fs::read(path(&state, &id)).unwrap()).unwrap();
         assert!(matches!(load(&state, Some(&key), &other), Err(RecordError::Broken { .. })));
     }
@@ -328,7 +346,7 @@ mod tests {
 
     #[test]
     fn tells_the_config_directory_from_whatever_part_has_it() {
-        let id = SessionId::new("s1").unwrap();
+        let id = SessionKey::parse("s1").unwrap();
         let mut record = SessionRecord::new(id, Timestamp::UNIX_EPOCH);
         assert_eq!(record.config_dir(), None);
         record.transcript_path = Some("/d/other/-x/s.jsonl".into());

@@ -8,14 +8,15 @@ mod provenance;
 mod recorded_runs;
 mod run;
 
-pub use file::{Held, RecordError, ids, load, store};
+pub use file::{Held, RecordError, key_for, keys, load, store};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use recorded_runs::{SAID_GONE, recorded_runs};
 pub use run::{HostPlace, Run, TmuxPlace};
 
 use std::path::{Path, PathBuf};
 
-use agents::SessionId;
+use agents::SessionKey;
+use agents::claude::{account, config_of};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -135,17 +136,18 @@ pub struct Given {
 pub struct SessionRecord {
     /// The version of the record.
     pub schema: u32,
-    /// The conversation.
-    pub session_id: SessionId,
+    /// The conversation. The file holds the agent's own id; the mark of a second account stands in the file's name.
+    #[serde(serialize_with = "bare_id")]
+    pub session_id: SessionKey,
     /// Its first eight characters.
     #[serde(default)]
     pub short_id: String,
     /// The conversations it came from by `/clear`, a fork or a resume under a new id, oldest first.
     #[serde(default)]
-    pub previous_ids: Vec<SessionId>,
+    pub previous_ids: Vec<SessionKey>,
     /// The conversation its agent went on to.
     #[serde(default)]
-    pub next_id: Option<SessionId>,
+    pub next_id: Option<SessionKey>,
     /// Its transcript.
     #[serde(default)]
     pub transcript_path: Option<PathBuf>,
@@ -238,12 +240,17 @@ pub struct SessionRecord {
     pub runs: Vec<Run>,
 }
 
+/// Other programs read the record, and know the agent's id alone.
+fn bare_id<S: serde::Serializer>(session: &SessionKey, serializer: S) -> Result<S::Ok, S::Error> {
+    session.id().serialize(serializer)
+}
+
 impl SessionRecord {
     /// A record of a conversation that was not known before.
-    pub fn new(session: SessionId, now: Timestamp) -> Self {
+    pub fn new(session: SessionKey, now: Timestamp) -> Self {
         Self {
             schema: SCHEMA,
-            short_id: session.short().to_owned(),
+            short_id: session.short(),
             session_id: session,
             previous_ids: Vec::new(),
             next_id: None,
@@ -303,12 +310,13 @@ impl SessionRecord {
 
     /// The configuration directory: the newest run's, else the one its transcript lies in.
     pub fn config_dir(&self) -> Option<PathBuf> {
-        let of_transcript = || {
-            // <config>/projects/<slug>/<session>.jsonl
-            let projects = self.transcript_path.as_deref()?.parent()?.parent()?;
-            (projects.file_name()? == "projects").then(|| projects.parent().map(Path::to_path_buf))?
-        };
+        let of_transcript = || config_of(self.transcript_path.as_deref()?).map(Path::to_path_buf);
         self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
+    }
+
+    /// Whether it may be a session of this account: it is one, or nothing tells whose it is.
+    pub fn may_be_of(&self, config: &Path) -> bool {
+        self.config_dir().is_none_or(|own| own == config || account(&own) == account(config))
     }
 
     /// Notes why a fact is believed, in place of what was believed before.

@@ -177,14 +177,14 @@ pub(super) fn fill_in(record: &mut SessionRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agents::SessionId;
+    use agents::SessionKey;
 
     fn record(provenance: Option<&str>, machine: Option<&str>) -> SessionRecord {
         let run = serde_json::json!({
             "launchedAt": Timestamp::UNIX_EPOCH, "pid": 7, "procStart": 9, "provenance": provenance,
             "machineId": machine, "argv": ["claude"],
         });
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         record.runs.push(serde_json::from_value(run).unwrap());
         record
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_record_without_a_code_keeps_no_power() {
         let mut edited = record(Some("process"), None);
-        edited.next_id = Some(SessionId::new("s2").unwrap());
+        edited.next_id = Some(SessionKey::parse("s2").unwrap());
         edited.project_dir = Some("/evil".into());
         edited.persistent = true;
         distrust(&mut edited);

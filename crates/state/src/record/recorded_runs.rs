@@ -1,15 +1,15 @@
 //! The processes that a record knows of a conversation, to tell whether an agent may be in it.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use agents::SessionId;
 use agents::claude::chain::Link;
 use agents::claude::pid_domain::PidDomain;
-use agents::claude::{RecordedRun, RunLookup};
+use agents::claude::{RecordedRun, RunLookup, account, config_of};
+use agents::{SessionId, SessionKey};
 
-use super::{Held, Provenance, RecordError, Run, SessionRecord, Status, load, untrusted_since};
+use super::{Held, Provenance, RecordError, Run, SessionRecord, Status, key_for, load, untrusted_since};
 use crate::StateDir;
 use crate::machine_key::MachineKey;
 use crate::seal::{Key, Origin};
@@ -37,15 +37,24 @@ impl Run {
 pub fn recorded_runs(state: &StateDir, machine_key: Option<&Path>) -> RunLookup {
     let (state, machine_key) = (state.clone(), machine_key.map(Path::to_path_buf));
     let key = OnceLock::new();
-    Box::new(move |session: &SessionId| {
+    Box::new(move |session: &SessionId, transcript: &Path| {
         let find = || MachineKey::look(&state, machine_key.as_deref()?).ok().flatten()?.reading().cloned();
-        look_up(&state, key.get_or_init(find).as_ref(), session)
+        look_up(&state, key.get_or_init(find).as_ref(), session, config_of(transcript))
     })
 }
 
-fn look_up(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Vec<RecordedRun> {
+fn look_up(
+    state: &StateDir,
+    key: Option<&Key>,
+    session: &SessionId,
+    config: Option<&Path>,
+) -> Vec<RecordedRun> {
     let unreadable = |why: String| vec![RecordedRun::Unreadable { why }];
-    let held = match load(state, key, session) {
+    let name = match config {
+        Some(config) => key_for(state, session, config),
+        None => Ok(SessionKey::first(session.clone())),
+    };
+    let held = match name.and_then(|name| load(state, key, &name)) {
         Ok(held) => held,
         Err(error @ RecordError::Broken { .. }) => {
             return unreadable(format!("rekindle cannot {error}; `rekindle settle` makes the record again"));
@@ -53,7 +62,7 @@ fn look_up(state: &StateDir, key: Option<&Key>, session: &SessionId) -> Vec<Reco
         Err(error) => return unreadable(format!("rekindle cannot {error}")),
     };
     let mut runs = held.as_ref().map_or_else(Vec::new, of);
-    match unread_starts(&spool::path(state, session), held.as_ref(), key, session) {
+    match unread_starts(&spool::path(state, session), held.as_ref(), key, session, config) {
         Ok(starts) => runs.extend(starts),
         Err(error) => runs.extend(unreadable(format!("rekindle cannot read its events: {error}"))),
     }
@@ -98,6 +107,7 @@ fn unread_starts(
     held: Option<&Held>,
     key: Option<&Key>,
     session: &SessionId,
+    config: Option<&Path>,
 ) -> io::Result<Vec<RecordedRun>> {
     let head = match spool::head(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -114,6 +124,11 @@ fn unread_starts(
     let (events, _) = spool::read(path, if edited { 0 } else { read_to }, session, key, i64::MIN)?;
     let mut open: Vec<(u32, u64, PidDomain, bool)> = Vec::new();
     for Read { offset, event, origin } in events {
+        // Two accounts may have a session with this id, and one spool. What names no account may be either's.
+        let theirs = |of: PathBuf| config.is_some_and(|config| account(&of) != account(config));
+        if event.config_dir().is_some_and(theirs) {
+            continue;
+        }
         let recorded = |link: &&Link| {
             record.is_some_and(|record| record.runs.iter().any(|run| run.is(link.pid, link.start)))
         };
@@ -171,7 +186,7 @@ mod tests {
     }
 
     fn check(status: Status, runs: &[Run], open: &[u32], said_gone: &[u32]) {
-        let mut record = SessionRecord::new(SessionId::new("s1").unwrap(), Timestamp::UNIX_EPOCH);
+        let mut record = SessionRecord::new(SessionKey::parse("s1").unwrap(), Timestamp::UNIX_EPOCH);
         (record.status, record.runs) = (status, runs.to_vec());
         let mut found: (Vec<u32>, Vec<u32>) = Default::default();
         for known in of(&Held::fresh(record)) {
@@ -206,7 +221,7 @@ mod tests {
         _dir: tempfile::TempDir,
         state: StateDir,
         key: Key,
-        id: SessionId,
+        id: SessionKey,
     }
 
     impl Room {
@@ -214,7 +229,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let state = StateDir::open(dir.path().join("state")).unwrap();
             let key = Key::create(&dir.path().join("key")).unwrap();
-            Room { _dir: dir, state, key, id: SessionId::new("s1").unwrap() }
+            Room { _dir: dir, state, key, id: SessionKey::parse("s1").unwrap() }
         }
 
         /// Process 1 says something; at its start in a container.
@@ -238,7 +253,7 @@ mod tests {
         }
 
         fn open(&self, key: Option<&Key>) -> Vec<(u32, PidDomain)> {
-            let found = look_up(&self.state, key, &self.id).into_iter();
+            let found = look_up(&self.state, key, &self.id, None).into_iter();
             found
                 .filter_map(|run| match run {
                     RecordedRun::Open { pid, domain, .. } => Some((pid, domain)),
@@ -301,7 +316,7 @@ mod tests {
         room.store(|_| {});
         let path = room.state.session_health().join("s1.lock");
         crate::durable::replace(&path, b"").unwrap();
-        let found = look_up(&room.state, Some(&room.key), &room.id);
+        let found = look_up(&room.state, Some(&room.key), &room.id, None);
         assert!(matches!(&found[..], [RecordedRun::Unreadable { why }] if why.contains("rekindle settle")));
     }
 }

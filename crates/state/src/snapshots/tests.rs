@@ -11,7 +11,7 @@ fn shelf(dir: &tempfile::TempDir) -> Shelf {
 
 fn snapshot(second: i64, text: &str) -> Snapshot {
     Snapshot {
-        session: SessionId::new(ID).unwrap(),
+        session: SessionKey::parse(ID).unwrap(),
         at: Timestamp::from_second(second).unwrap(),
         why: Why::Stop,
         pane: "work:0.0".to_owned(),
@@ -24,7 +24,7 @@ fn snapshot(second: i64, text: &str) -> Snapshot {
 fn the_newest_comes_back_and_few_stay() {
     let dir = tempfile::tempdir().unwrap();
     let shelf = shelf(&dir);
-    let id = SessionId::new(ID).unwrap();
+    let id = SessionKey::parse(ID).unwrap();
     assert_eq!((shelf.latest(&id), shelf.newest_at(&id)), (None, None));
     for second in 1..=5 {
         assert!(shelf.put(&snapshot(second, &format!("text {second}\n{{}}\n"))).unwrap());
@@ -41,7 +41,7 @@ fn the_newest_comes_back_and_few_stay() {
 #[test]
 fn only_what_this_machine_took_is_genuine() {
     let dir = tempfile::tempdir().unwrap();
-    let (id, key) = (SessionId::new(ID).unwrap(), Key::create(&dir.path().join("key")).unwrap());
+    let (id, key) = (SessionKey::parse(ID).unwrap(), Key::create(&dir.path().join("key")).unwrap());
     let brought = shelf(&dir);
     brought.put(&snapshot(1, "brought here")).unwrap();
     let ours = Shelf { key: Some(key), ..brought.clone() };
@@ -62,7 +62,7 @@ fn what_shows_the_same_is_not_kept_again() {
     assert!(shelf.put(&snapshot(3, "other")).unwrap());
     // Two within a millisecond are two.
     assert!(shelf.put(&snapshot(3, "and more")).unwrap());
-    assert_eq!(shelf.list(&SessionId::new(ID).unwrap()).len(), 3);
+    assert_eq!(shelf.list(&SessionKey::parse(ID).unwrap()).len(), 3);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_torn_one_is_passed_over() {
     let shelf = shelf(&dir);
     shelf.put(&snapshot(1, "whole")).unwrap();
     shelf.put(&snapshot(2, "torn")).unwrap();
-    let id = SessionId::new(ID).unwrap();
+    let id = SessionKey::parse(ID).unwrap();
     let newest = shelf.list(&id).pop().unwrap();
     let bytes = std::fs::read(&newest).unwrap();
     for broken in [&bytes[..bytes.len() / 2], b"", &[0; 64]] {
@@ -93,7 +93,7 @@ fn old_ones_go_and_nothing_else() {
     // By a clock that is behind, nothing is old.
     assert_eq!(shelf.prune(at(1400)).unwrap(), 0);
     assert_eq!(shelf.prune(at(1600)).unwrap(), 1);
-    assert_eq!(shelf.latest(&SessionId::new(ID).unwrap()).unwrap().text, "young");
+    assert_eq!(shelf.latest(&SessionKey::parse(ID).unwrap()).unwrap().text, "young");
     assert_eq!(shelf.prune(at(9000)).unwrap(), 1);
     assert!(!shelf.folder.join(ID).exists() && letters.exists());
 }

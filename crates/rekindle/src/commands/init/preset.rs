@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use agents::SessionId;
+use agents::SessionKey;
 use clap::ValueEnum;
 use doctor::Surroundings;
 use jiff::{SignedDuration, Timestamp};
@@ -83,7 +83,7 @@ fn newest(state: &StateDir) -> Option<(Input, Prepared)> {
     let entries = std::fs::read_dir(state.spool()).into_iter().flatten().flatten();
     let said = entries.filter_map(|entry| {
         let name = entry.file_name();
-        let session = SessionId::new(name.to_str()?.strip_suffix(".status")?).ok()?;
+        let session = SessionKey::parse(name.to_str()?.strip_suffix(".status")?).ok()?;
         let at: SystemTime = entry.metadata().and_then(|meta| meta.modified()).ok()?;
         Some((at, session))
     });

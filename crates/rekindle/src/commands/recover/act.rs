@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::Bead;
 use recovery::{
     BY_ITSELF, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place,
@@ -35,7 +35,7 @@ pub(super) struct Brought {
     pub(super) done: Done,
     plan: Plan,
     /// The tasks that a tracker has for each.
-    beads: BTreeMap<SessionId, Vec<Bead>>,
+    beads: BTreeMap<SessionKey, Vec<Bead>>,
     /// Whether the steps before the start have been shown: it is one agent, and its user watches.
     stepwise: bool,
 }
@@ -51,7 +51,7 @@ impl Brought {
 pub(super) fn recover(
     context: &Context,
     settled: &Settled,
-    sessions: &[SessionId],
+    sessions: &[SessionKey],
     asked: Asked,
 ) -> Result<Exit, Failure> {
     report(&bring(context, settled, sessions, asked)?, settled, asked)
@@ -61,7 +61,7 @@ pub(super) fn recover(
 pub(crate) fn bring_all_back(
     context: &Context,
     settled: &Settled,
-    sessions: &[SessionId],
+    sessions: &[SessionKey],
     by: &str,
 ) -> Result<Done, Failure> {
     let planned = plan(context, settled, sessions, None, by == BY_ITSELF)?;
@@ -73,7 +73,7 @@ pub(crate) fn bring_all_back(
 pub(super) fn bring(
     context: &Context,
     settled: &Settled,
-    sessions: &[SessionId],
+    sessions: &[SessionKey],
     asked: Asked,
 ) -> Result<Brought, Failure> {
     let (plan, others) = plan(context, settled, sessions, None, false)?;
@@ -117,7 +117,7 @@ fn carry_out(
 pub(super) fn refused(
     context: &Context,
     settled: &Settled,
-    session: &SessionId,
+    session: &SessionKey,
 ) -> Result<Option<Done>, Failure> {
     let (plan, others) = plan(context, settled, std::slice::from_ref(session), Some(session), false)?;
     let refused = || Done { total: others.len(), panes: others, ..Done::default() };
@@ -128,13 +128,13 @@ pub(super) fn refused(
 fn plan(
     context: &Context,
     settled: &Settled,
-    sessions: &[SessionId],
-    said_gone: Option<&SessionId>,
+    sessions: &[SessionKey],
+    said_gone: Option<&SessionKey>,
     automatic: bool,
 ) -> Result<(Plan, Vec<Restored>), Failure> {
     let wanted = restoring::wanted(context, true, automatic);
     let around = pane_around();
-    let record = |session: &SessionId| settled.records.get(session);
+    let record = |session: &SessionKey| settled.records.get(session);
     let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
     let sockets: BTreeSet<PathBuf> = places.chain(around.iter().map(|(socket, _)| socket.clone())).collect();
     let alive = restoring::look(&sockets, settled)?;
@@ -142,7 +142,7 @@ fn plan(
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
     let (mut plan, mut others) = (Plan::default(), Vec::new());
     // Where several were in one pane, the newest gets it.
-    let mut newest_first: Vec<&SessionId> = sessions.iter().collect();
+    let mut newest_first: Vec<&SessionKey> = sessions.iter().collect();
     newest_first.sort_by_key(|session| Reverse(record(session).map(|record| record.last_seen)));
     for session in newest_first {
         let own = record(session).and_then(|record| {
@@ -171,7 +171,7 @@ fn plan(
 }
 
 /// One that was in no tmux, asked for from outside of tmux.
-fn nowhere(session: &SessionId) -> Restored {
+fn nowhere(session: &SessionKey) -> Restored {
     Restored {
         mark: String::new(),
         pane: String::new(),

@@ -1,6 +1,6 @@
 //! Recovering by itself, where its user has turned that on: what a timer does about agents that crashed.
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
     Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions, last_place,
@@ -101,7 +101,7 @@ impl Told {
 /// Lets conversations be brought back by themselves, or not.
 pub(super) fn allow(
     context: &Context,
-    sessions: &[SessionId],
+    sessions: &[SessionKey],
     on: bool,
     as_json: bool,
 ) -> Result<Exit, Failure> {

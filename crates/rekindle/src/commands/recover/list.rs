@@ -1,6 +1,6 @@
 //! Who waits to be recovered, and how much there is to tell of each.
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::Brief;
 use jiff::Timestamp;
 use recovery::{
@@ -21,7 +21,7 @@ use crate::restoring;
 
 /// One agent, and what is left of it.
 pub(super) struct Found<'a> {
-    pub(super) session: SessionId,
+    pub(super) session: SessionKey,
     record: Option<&'a SessionRecord>,
     /// Why it is gone, by what stands in its place now.
     stands: Option<&'static str>,
@@ -38,17 +38,17 @@ pub(super) struct Found<'a> {
 pub(super) fn find<'a>(
     context: &'a Context,
     settled: &'a Settled,
-    sessions: &[SessionId],
-    said_gone: Option<&SessionId>,
+    sessions: &[SessionKey],
+    said_gone: Option<&SessionKey>,
 ) -> Result<Vec<Found<'a>>, Failure> {
     let briefing = briefing(context, &settled.records)?;
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
     let wanted = restoring::wanted(context, true, false);
-    let record = |session: &SessionId| settled.records.get(session);
+    let record = |session: &SessionKey| settled.records.get(session);
     let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
     // Whom a server that does not answer would tell more about is listed with what is known.
     let alive = restoring::look(&places.collect(), settled).unwrap_or_default();
-    let reason = |session: &SessionId| {
+    let reason = |session: &SessionKey| {
         let record = record(session)?;
         let left =
             alive.iter().filter(|live| last_place(record).is_some_and(|p| p.socket == live.shot.socket));
@@ -57,11 +57,11 @@ pub(super) fn find<'a>(
     let chosen = &context.config.recovery;
     let decided: Option<Vec<DecisionRecord>> =
         (chosen.enabled && chosen.auto_recover).then(|| decisions(&context.clinic.state).collect());
-    let stopped = |session: &SessionId| match automatic(record(session)?, decided.as_ref()?, wanted.now) {
+    let stopped = |session: &SessionKey| match automatic(record(session)?, decided.as_ref()?, wanted.now) {
         Automatic::Stopped(why) => Some(why),
         Automatic::Due | Automatic::Later(_) => None,
     };
-    let found = |session: &SessionId| {
+    let found = |session: &SessionKey| {
         // Where it comes back is decided when it does; what becomes of it does not depend on that.
         let anywhere = Destination::Window { session: String::new(), there: None, index: 0 };
         let plan = bring_back(&ground, session, "/nonexistent".into(), &anywhere, wanted);

@@ -12,7 +12,7 @@ pub(crate) use automatic::by_itself;
 
 use std::io::IsTerminal;
 
-use agents::SessionId;
+use agents::SessionKey;
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{GoingOn, crashed};
@@ -91,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if !asks || found.is_empty() {
         return Out::new().finish();
     }
-    let chosen: Vec<SessionId> = choose("Recover which?", found.len())
+    let chosen: Vec<SessionKey> = choose("Recover which?", found.len())
         .into_iter()
         .filter_map(|at| Some(found.get(at)?.session.clone()))
         .collect();
@@ -114,8 +114,8 @@ fn surveyed(context: &Context) -> Result<Survey, Failure> {
     Ok(survey)
 }
 
-fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionId>, Failure> {
-    let mut named: Vec<SessionId> = Vec::new();
+fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionKey>, Failure> {
+    let mut named: Vec<SessionKey> = Vec::new();
     for target in targets {
         let session = context.session(target)?;
         if !named.contains(&session) {
@@ -126,19 +126,19 @@ fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionId>, Failur
 }
 
 /// Everybody that crashed lately enough to be of use.
-fn all(context: &Context, settled: &Settled) -> Vec<SessionId> {
+fn all(context: &Context, settled: &Settled) -> Vec<SessionKey> {
     let keep = SignedDuration::try_from(context.config.restore.keep_map).unwrap_or(SignedDuration::MAX);
     let since = Timestamp::now().checked_sub(keep).unwrap_or(Timestamp::MIN);
     crashed(settled.records.values(), since).into_iter().map(|record| record.session_id.clone()).collect()
 }
 
 /// What an agent would be told, or what a living one may know of itself, and nothing else on standard output.
-fn preview(context: &Context, named: &[SessionId], asked: act::Asked) -> Result<Exit, Failure> {
+fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result<Exit, Failure> {
     let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
-    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionId::new(&id).ok());
-    let own: Vec<SessionId> = own.filter(|_| named.is_empty()).into_iter().collect();
+    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionKey::parse(&id).ok());
+    let own: Vec<SessionKey> = own.filter(|_| named.is_empty()).into_iter().collect();
     let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {
         ([only], _) | ([], [only]) => only,

@@ -1,8 +1,6 @@
 //! `recover ID --owner-gone`: the user knows what rekindle cannot see from here.
 
-use std::path::Path;
-
-use agents::SessionId;
+use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::Outcome;
@@ -17,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::restoring::Done;
 
 /// The one session that the flag is about.
-pub(super) fn one(named: &[SessionId]) -> Result<&SessionId, Failure> {
+pub(super) fn one(named: &[SessionKey]) -> Result<&SessionKey, Failure> {
     match named {
         [session] => Ok(session),
         _ => Err(Failure::new(Exit::Usage, "--owner-gone is said of one session at a time")),
@@ -29,7 +27,7 @@ pub(super) fn one(named: &[SessionId]) -> Result<&SessionId, Failure> {
 pub(super) fn recover(
     context: &Context,
     settled: Settled,
-    named: &[SessionId],
+    named: &[SessionKey],
     asked: Asked,
 ) -> Result<Exit, Failure> {
     let session = one(named)?;
@@ -49,9 +47,9 @@ pub(super) fn recover(
 }
 
 /// Why rekindle cannot tell whether an agent is in a session.
-fn unknown_owner(context: &Context, settled: &Settled, session: &SessionId) -> Option<String> {
-    let path = settled.records.get(session).and_then(|record| record.transcript_path.as_deref());
-    match context.clinic.owners().of(session, path.unwrap_or(Path::new("/nonexistent"))) {
+fn unknown_owner(context: &Context, settled: &Settled, session: &SessionKey) -> Option<String> {
+    let expected = recovery::expected_transcript(session, settled.records.get(session));
+    match context.clinic.owners().of(session, &expected) {
         Owner::Unknown { why } => Some(why),
         Owner::Nobody | Owner::Process(_) => None,
     }
@@ -65,7 +63,7 @@ fn has_started(done: &Done) -> bool {
 fn overrule(
     context: &Context,
     settled: Settled,
-    session: &SessionId,
+    session: &SessionKey,
     why: String,
 ) -> Result<Settled, Failure> {
     let now = Timestamp::now();
@@ -89,7 +87,7 @@ fn overrule(
 }
 
 /// No agent was started: the record says again what it said before.
-fn take_back(context: &Context, session: &SessionId, before: Option<&SessionRecord>) -> Result<(), Failure> {
+fn take_back(context: &Context, session: &SessionKey, before: Option<&SessionRecord>) -> Result<(), Failure> {
     let Some(before) = before else { return Ok(()) };
     let now = Timestamp::now();
     let again = |record: &mut SessionRecord| {

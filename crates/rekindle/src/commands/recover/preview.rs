@@ -1,6 +1,6 @@
 //! `recover --preview`: what an agent would be told, and nothing is done.
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::{Brief, Template};
 use recovery::{Act, Destination, Outcome, Teller, Told, bring_back, open_calls};
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::restoring;
 pub(super) fn preview(
     context: &Context,
     settled: &Settled,
-    session: &SessionId,
+    session: &SessionKey,
     alive: bool,
     asked: Asked,
 ) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! The steps of bringing one agent back, told as they are done.
 
-use agents::SessionId;
+use agents::SessionKey;
 use context::{Bead, Brief};
 use recovery::{Continued, Restored};
 use state::record::SessionRecord;
@@ -10,7 +10,7 @@ use crate::output::{Out, count, one_line};
 
 /// What is left of it, before anything is started.
 pub(super) fn before(
-    session: &SessionId,
+    session: &SessionKey,
     record: Option<&SessionRecord>,
     brief: &Brief,
 ) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! The same for scripts.
 
-use agents::SessionId;
+use agents::SessionKey;
 use doctor::Lost;
 use serde_json::{Value, json};
 use settle::view::AgentView;
@@ -8,7 +8,7 @@ use state::pause::Pause;
 
 use crate::survey::Survey;
 
-pub(super) fn status(survey: &Survey, shown: &[&AgentView], lost: &[(SessionId, Lost)]) -> Value {
+pub(super) fn status(survey: &Survey, shown: &[&AgentView], lost: &[(SessionKey, Lost)]) -> Value {
     let lost = lost.iter().map(|(session, lost)| {
         json!({"sessionId": session.as_str(), "loses": lost.loses(), "remedy": lost.remedy(session)})
     });

@@ -6,6 +6,7 @@ mod tell;
 pub(crate) use restore::source_of;
 
 use agents::SessionId;
+use agents::claude::ConfigDir;
 use doctor::{Refusal, Target};
 use jiff::Timestamp;
 use recovery::{DecisionRecord, UndoStep};
@@ -160,20 +161,24 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Ch
         return whole(context, history, &operation.id);
     }
     let known = context.target(text).map_err(|failure| failure.hint("`rekindle history` lists operations"));
-    let session = match known? {
+    let (session, config) = match known? {
         Target::File(file) => {
             if text.contains('/') || text.ends_with(".jsonl") {
                 context.clinic.name_file(&file.path);
             }
-            file.session
+            (file.session, Some(file.config))
         }
-        Target::Gone(absent) => absent.session,
+        Target::Gone(absent) => (absent.session, absent.config),
     };
-    last_change(history, &session)
+    last_change(history, &session, config.as_ref())
 }
 
-fn last_change<'a>(history: &'a History, session: &SessionId) -> Result<Chosen<'a>, Failure> {
-    let Some((operation, at)) = history.changed(session) else {
+fn last_change<'a>(
+    history: &'a History,
+    session: &SessionId,
+    config: Option<&ConfigDir>,
+) -> Result<Chosen<'a>, Failure> {
+    let Some((operation, at)) = history.changed(session, config) else {
         return Err(nothing()
             .hint(format!("rekindle history lists what was done; {} was not changed", session.short())));
     };
@@ -323,7 +328,7 @@ fn undo(
     let transcripts: Vec<&Effect> = transcripts.filter(|effect| effect.kind != EffectKind::Restore).collect();
     let of_a_restore = operation.effects.iter().any(|effect| effect.kind == EffectKind::Restore);
     reports.extend(each(&transcripts, |effect| {
-        if effect.session_id.as_ref().is_some_and(|session| kept.contains(session)) {
+        if effect.session_id.as_ref().is_some_and(|session| kept.iter().any(|key| key.id() == session)) {
             return Reported::because(effect, Status::Kept, "its agent was kept, and goes on with it");
         }
         let mut report = transcript(context, effect, dry_run);

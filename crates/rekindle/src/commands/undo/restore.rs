@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use agents::SessionId;
+use agents::SessionKey;
 use jiff::Timestamp;
 use mux::Respawn;
 use recovery::{DecisionRecord, TakenBack, UndoStep, undo_plan};
@@ -57,7 +57,7 @@ impl Desk {
         restores: &[(usize, DecisionRecord, Vec<UndoStep>)],
     ) -> Result<(), Failure> {
         let Desk { settled, alone } = self;
-        let mut closing: Vec<SessionId> = Vec::new();
+        let mut closing: Vec<SessionKey> = Vec::new();
         for (at, _, steps) in restores {
             let ended = steps.iter().filter(|step| step.is_closed()).filter_map(|step| step.session.clone());
             closing.extend(operation.effects[*at].closing.iter().cloned().chain(ended));
@@ -128,7 +128,7 @@ fn close(step: &UndoStep) -> Result<(), Failure> {
 
 /// Closing a pane by hand means that its user is done with it; an undo does not: its conversations count as crashed, so
 /// that they can be restored. That waits until their agents are gone, whose last words would say otherwise.
-fn as_before(context: &Context, closed: &[SessionId]) -> Result<(), Failure> {
+fn as_before(context: &Context, closed: &[SessionKey]) -> Result<(), Failure> {
     let settler = context.settler()?;
     let begun = Instant::now();
     for session in closed {

@@ -14,7 +14,7 @@ use crate::context::{Context, TMUX_DEADLINE};
 pub(super) fn take_off(state: Option<&StateDir>) -> usize {
     let mut sockets = Context::sockets();
     if let Some(state) = state {
-        let ids = record::ids(state).unwrap_or_default();
+        let ids = record::keys(state).unwrap_or_default();
         let held = ids.iter().filter_map(|id| record::load(state, None, id).ok().flatten());
         sockets.extend(held.filter_map(|held| Some(held.record.place?.socket)));
         sockets.extend(saved(state));

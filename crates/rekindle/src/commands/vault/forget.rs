@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agents::claude::ConfigDir;
-use doctor::{SessionKey, Target};
+use doctor::{AccountSession, Target};
 use forget::Eraser;
 use jiff::Timestamp;
 use serde_json::json;
@@ -26,7 +26,7 @@ pub(super) fn forget(
     json: bool,
 ) -> Result<Exit, Failure> {
     let key = find(context, text)?;
-    let SessionKey { config, session } = &key;
+    let AccountSession { config, session } = &key;
     let mut out = Out::new();
     if dry_run || !yes && !json && can_ask() {
         let held_by = context.clinic.vault.held_by(&Key::new(config, Some(session)))?;
@@ -81,8 +81,8 @@ pub(super) fn forget(
 }
 
 /// What would be erased.
-fn plan(context: &Context, key: &SessionKey, out: &mut Out) -> Result<(), Failure> {
-    let SessionKey { config, session } = key;
+fn plan(context: &Context, key: &AccountSession, out: &mut Out) -> Result<(), Failure> {
+    let AccountSession { config, session } = key;
     let copy = context.clinic.vault.conversation(&Key::new(config, Some(session)));
     let versions: usize = match &copy {
         Ok(Some(copy)) => copy.files.iter().map(|file| file.generations.len()).sum(),
@@ -106,21 +106,21 @@ fn keeps(holder: &str) -> String {
 }
 
 /// The conversation that is meant: one of the vault, one whose forgetting was begun, or one that has only a transcript.
-fn find(context: &Context, text: &str) -> Result<SessionKey, Failure> {
+fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
     let mut known = vaulted(context)?;
     for tombstone in context.clinic.vault.tombstones()? {
         let account = tombstone.config.map(ConfigDir::new).or_else(|| account_of(context, &tombstone.key));
         if let (Some(session), Some(config)) = (tombstone.key.session(), account) {
-            known.push(SessionKey { config, session });
+            known.push(AccountSession { config, session });
         }
     }
     if let Some(key) = find_among(context, text, known)? {
         return Ok(key);
     }
     match context.target(text)? {
-        Target::File(file) => Ok(SessionKey { config: file.config, session: file.session }),
+        Target::File(file) => Ok(AccountSession { config: file.config, session: file.session }),
         Target::Gone(absent) => match absent.config {
-            Some(config) => Ok(SessionKey { config, session: absent.session }),
+            Some(config) => Ok(AccountSession { config, session: absent.session }),
             None => Err(Failure::new(Exit::Usage, format!("rekindle keeps nothing of {text:?}"))),
         },
     }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use agents::claude::ConfigDir;
 use clap::Subcommand;
-use doctor::{SessionKey, pick};
+use doctor::{AccountSession, pick};
 use vault::{Conversation, Wanted};
 
 pub(crate) use keep::prune_quietly;
@@ -177,7 +177,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// The conversation a text means, by what is in the vault.
-fn find(context: &Context, text: &str) -> Result<SessionKey, Failure> {
+fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
     find_among(context, text, vaulted(context)?)?.ok_or_else(|| {
         Failure::new(Exit::Usage, format!("the vault has no session {text:?}"))
             .hint("rekindle vault list shows what it has")
@@ -185,26 +185,30 @@ fn find(context: &Context, text: &str) -> Result<SessionKey, Failure> {
 }
 
 /// Every conversation in the vault.
-fn vaulted(context: &Context) -> Result<Vec<SessionKey>, Failure> {
+fn vaulted(context: &Context) -> Result<Vec<AccountSession>, Failure> {
     let all = context.clinic.vault.list()?.into_iter();
     let key = |conversation: Conversation| {
         let config = ConfigDir::new(conversation.config);
-        Some(SessionKey { session: conversation.session?, config })
+        Some(AccountSession { session: conversation.session?, config })
     };
     Ok(all.filter_map(key).collect())
 }
 
 /// The one of these that a text means: by its id, else by what records know of panes, names and directories.
-fn find_among(context: &Context, text: &str, known: Vec<SessionKey>) -> Result<Option<SessionKey>, Failure> {
+fn find_among(
+    context: &Context,
+    text: &str,
+    known: Vec<AccountSession>,
+) -> Result<Option<AccountSession>, Failure> {
     let told = |error| context.untold(error);
     if let Some(key) = pick(text, &known).map_err(told)? {
         return Ok(Some(key));
     }
     let Some(session) = context.clinic.on_record(text).map_err(told)? else { return Ok(None) };
     let account = context.clinic.account_of(&session);
-    let is_its = |key: &SessionKey| {
-        key.session == session && account.as_ref().is_none_or(|account| *account == key.config)
+    let is_its = |key: &AccountSession| {
+        key.session == *session.id() && account.as_ref().is_none_or(|account| *account == key.config)
     };
-    let known: Vec<SessionKey> = known.into_iter().filter(is_its).collect();
-    pick(session.as_str(), &known).map_err(told)
+    let known: Vec<AccountSession> = known.into_iter().filter(is_its).collect();
+    pick(session.id().as_str(), &known).map_err(told)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionId;
 use agents::claude::ConfigDir;
-use doctor::{Refusal, SessionKey};
+use doctor::{AccountSession, Refusal};
 use serde_json::json;
 use transcript::{Buffer, Transcript};
 use vault::{Choice, Conversation, Key, Wanted};
@@ -97,7 +97,7 @@ fn in_doubt(session: &SessionId, what: &str) -> Failure {
 /// Which version a restore means.
 fn chosen(
     context: &Context,
-    key: &SessionKey,
+    key: &AccountSession,
     wanted: Wanted,
 ) -> Result<(Conversation, String, Choice), Failure> {
     let (vault, session) = (&context.clinic.vault, &key.session);
@@ -116,7 +116,7 @@ fn chosen(
 
 pub(super) fn restore_to(
     context: &Context,
-    key: &SessionKey,
+    key: &AccountSession,
     wanted: Wanted,
     path: &Path,
     dry_run: bool,
@@ -143,7 +143,7 @@ pub(super) fn restore_to(
 
 pub(super) fn plan_restore(
     context: &Context,
-    key: &SessionKey,
+    key: &AccountSession,
     wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {

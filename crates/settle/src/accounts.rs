@@ -1,0 +1,115 @@
+//! Whose session an id means: two accounts may have a session with the same id, and each has a record of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use agents::claude::account;
+use agents::{SessionId, SessionKey};
+use state::record::SessionRecord;
+use state::seal::Origin;
+use state::spool::Read;
+
+/// The key of this account's session with this id. An id that no record has yet, or that this account's record has, needs no
+/// mark; one that another account has gets the account's mark.
+pub(crate) fn key_of(
+    records: &BTreeMap<SessionKey, SessionRecord>,
+    id: &SessionId,
+    config: Option<&Path>,
+) -> SessionKey {
+    let first = SessionKey::first(id.clone());
+    let Some(config) = config else {
+        let mut known = with_id(records, id);
+        let only = known.next().filter(|_| known.next().is_none());
+        return only.map_or(first, |record| record.session_id.clone());
+    };
+    let taken = records.get(&first);
+    if taken.is_some_and(|record| record.may_be_of(config)) {
+        return first;
+    }
+    let marked = SessionKey::of_account(id.clone(), &account(config));
+    if taken.is_some() || records.contains_key(&marked) { marked } else { first }
+}
+
+/// Every record of a session with this id.
+pub(crate) fn with_id<'a>(
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
+    id: &SessionId,
+) -> impl Iterator<Item = &'a SessionRecord> {
+    // The key without a mark is the smallest of its id's, and marks follow it.
+    let id = id.clone();
+    records
+        .range(SessionKey::first(id.clone())..)
+        .take_while(move |(key, _)| key.as_str().starts_with(id.as_str()))
+        .filter(|(key, record)| key.id() == record.session_id.id())
+        .map(|(_, record)| record)
+}
+
+/// The key of the session that an event is about. Only a line that this machine wrote makes a second session of an id: any
+/// other line is the first account's, where it can do no harm.
+pub(crate) fn of_event(
+    records: &BTreeMap<SessionKey, SessionRecord>,
+    id: &SessionId,
+    read: &Read,
+) -> SessionKey {
+    let config = read.event.config_dir();
+    let key = key_of(records, id, config.as_deref());
+    if read.origin == Origin::Genuine || records.contains_key(&key) {
+        return key;
+    }
+    key_of(records, id, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    const ID: &str = "0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3e";
+
+    fn id() -> SessionId {
+        SessionId::new(ID).unwrap()
+    }
+
+    fn record(key: SessionKey, config: Option<&str>) -> (SessionKey, SessionRecord) {
+        let mut record = SessionRecord::new(key.clone(), Timestamp::UNIX_EPOCH);
+        record.transcript_path =
+            config.map(|config| Path::new(config).join(format!("projects/-x/{ID}.jsonl")));
+        (key, record)
+    }
+
+    fn read(config: &str, origin: Origin) -> Read {
+        let event = serde_json::json!({"schema": 1, "event": "Stop", "at": 5,
+            "input": {"transcript_path": format!("{config}/projects/-x/{ID}.jsonl")}});
+        Read { offset: 0, event: serde_json::from_value(event).unwrap(), origin }
+    }
+
+    #[test]
+    fn an_id_that_another_account_has_gets_a_mark() {
+        let (a, b) = (Path::new("/a"), Path::new("/b"));
+        let marked = SessionKey::of_account(id(), b);
+        let none = BTreeMap::new();
+        assert_eq!(key_of(&none, &id(), Some(b)), SessionKey::first(id()));
+        let first = BTreeMap::from([record(SessionKey::first(id()), Some("/a"))]);
+        assert_eq!(key_of(&first, &id(), Some(a)), SessionKey::first(id()));
+        assert_eq!(key_of(&first, &id(), Some(b)), marked);
+        assert_eq!(key_of(&first, &id(), None), SessionKey::first(id()));
+        let unknown = BTreeMap::from([record(SessionKey::first(id()), None)]);
+        assert_eq!(key_of(&unknown, &id(), Some(b)), SessionKey::first(id()), "nobody knows whose it is");
+        // The first account's session was forgotten: the second keeps its name.
+        let second = BTreeMap::from([record(marked.clone(), Some("/b"))]);
+        assert_eq!(key_of(&second, &id(), Some(b)), marked);
+        assert_eq!(key_of(&second, &id(), None), marked);
+        assert_eq!(key_of(&second, &id(), Some(a)), SessionKey::first(id()));
+        let both = first.into_iter().chain(second).collect();
+        assert_eq!(with_id(&both, &id()).count(), 2);
+    }
+
+    #[test]
+    fn a_line_without_a_code_makes_no_second_session() {
+        let first = BTreeMap::from([record(SessionKey::first(id()), Some("/a"))]);
+        let marked = SessionKey::of_account(id(), Path::new("/b"));
+        assert_eq!(of_event(&first, &id(), &read("/b", Origin::Genuine)), marked);
+        assert_eq!(of_event(&first, &id(), &read("/b", Origin::Foreign)), SessionKey::first(id()));
+        assert_eq!(of_event(&first, &id(), &read("/a", Origin::Foreign)), SessionKey::first(id()));
+    }
+}
