@@ -157,9 +157,14 @@ impl Owners {
             let (pid, since_ms) = (process.pid, process.started_ms);
             Owner::Process(Holder { pid, since_ms, evidence, pane: None })
         };
-        // The environment of whoever starts an agent is not the agent's: it may start one in any account.
-        let of_another_account = |process: &Process| {
+        let is_elsewhere = |process: &Process| {
             process.is_agent() && process.projects().is_some_and(|theirs| !may_write(&theirs, path))
+        };
+        // Whoever starts an agent names the session, too, and its environment is not the agent's: what it has started tells
+        // the account.
+        let of_another_account = |process: &Process| {
+            let mut started = self.processes.all().iter().filter(|child| child.parent == process.pid);
+            is_elsewhere(process) || started.any(is_elsewhere)
         };
         let names =
             |process: &&Process| process.names_session(session.as_str()) && !of_another_account(process);
