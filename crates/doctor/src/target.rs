@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agents::claude::{ConfigDir, FindError, TranscriptFile, account, find_session};
+use agents::claude::{ConfigDir, FindError, TranscriptFile, are_two_accounts, find_session};
 use agents::{SessionId, SessionKey};
 use state::record;
 
@@ -232,7 +232,7 @@ impl Clinic {
     pub fn vaulted_of(&self, session: &SessionKey) -> Result<Vec<vault::Conversation>, vault::Error> {
         let mut found = self.vault.find(session)?;
         if let Some(own) = self.account_in_vault(session) {
-            found.retain(|conversation| account(&conversation.config) == account(own.path()));
+            found.retain(|conversation| !are_two_accounts(&conversation.config, own.path()));
         }
         Ok(found)
     }

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use agents::claude::account;
+use agents::claude::are_two_accounts;
 use state::durable::{self, Sync};
 
 use crate::{Eraser, Error, Subject, reading};
@@ -130,10 +130,10 @@ impl Eraser<'_> {
 
 /// The lines of a spool that are another account's. What names no account may be its words, too, and goes.
 fn of_other_accounts(bytes: &[u8], subject: &Subject) -> Vec<u8> {
-    let own = account(subject.config.path());
+    let own = subject.config.path();
     let is_anothers = |line: &&[u8]| {
         let event: Option<state::spool::Event> = serde_json::from_slice(line).ok();
-        event.and_then(|event| event.config_dir()).is_some_and(|config| account(&config) != own)
+        event.and_then(|event| event.config_dir()).is_some_and(|config| are_two_accounts(&config, own))
     };
     let lines = bytes.split(|byte| *byte == b'\n').filter(is_anothers);
     lines.flat_map(|line| [b"\n", line, b"\n"].concat()).collect()

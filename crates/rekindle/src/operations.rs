@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use agents::SessionId;
-use agents::claude::{ConfigDir, account, config_of};
+use agents::claude::{ConfigDir, are_two_accounts, config_of};
 use doctor::{Change, RepairState};
 use jiff::Timestamp;
 use recovery::{BY_ITSELF, DecisionRecord};
@@ -301,7 +301,7 @@ impl History {
         // Another account's session with the same id is another session.
         let is_anothers = |effect: &Effect| {
             let theirs = effect.path.as_deref().and_then(config_of);
-            config.zip(theirs).is_some_and(|(own, theirs)| account(own.path()) != account(theirs))
+            config.zip(theirs).is_some_and(|(own, theirs)| are_two_accounts(own.path(), theirs))
         };
         self.all.iter().find_map(|operation| {
             let ours = |effect: &Effect| {

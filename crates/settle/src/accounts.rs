@@ -23,11 +23,13 @@ pub(crate) fn key_of(
         return only.map_or(first, |record| record.session_id.clone());
     };
     let taken = records.get(&first);
-    if taken.is_some_and(|record| record.may_be_of(config)) {
+    // The usual case, without a look at the disk.
+    if taken.is_some_and(|record| record.config_dir().as_deref() == Some(config)) {
         return first;
     }
     let marked = SessionKey::of_account(id.clone(), &account(config));
-    if taken.is_some() || records.contains_key(&marked) { marked } else { first }
+    let is_anothers = taken.is_some_and(|record| !record.may_be_of(config));
+    if is_anothers || records.contains_key(&marked) { marked } else { first }
 }
 
 /// Every record of a session with this id.
@@ -61,6 +63,8 @@ pub(crate) fn of_event(
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use jiff::Timestamp;
 
@@ -70,46 +74,72 @@ mod tests {
         SessionId::new(ID).unwrap()
     }
 
-    fn record(key: SessionKey, config: Option<&str>) -> (SessionKey, SessionRecord) {
+    fn record(key: SessionKey, config: Option<&Path>) -> (SessionKey, SessionRecord) {
         let mut record = SessionRecord::new(key.clone(), Timestamp::UNIX_EPOCH);
-        record.transcript_path =
-            config.map(|config| Path::new(config).join(format!("projects/-x/{ID}.jsonl")));
+        record.transcript_path = config.map(|config| config.join(format!("projects/-x/{ID}.jsonl")));
         (key, record)
     }
 
-    fn read(config: &str, origin: Origin) -> Read {
+    fn read(config: &Path, origin: Origin) -> Read {
         let event = serde_json::json!({"schema": 1, "event": "Stop", "at": 5,
-            "input": {"transcript_path": format!("{config}/projects/-x/{ID}.jsonl")}});
+            "input": {"transcript_path": config.join(format!("projects/-x/{ID}.jsonl"))}});
         Read { offset: 0, event: serde_json::from_value(event).unwrap(), origin }
+    }
+
+    /// Two accounts that are there.
+    struct Room {
+        _dir: tempfile::TempDir,
+        a: PathBuf,
+        b: PathBuf,
+    }
+
+    impl Room {
+        fn new() -> Room {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            let (a, b) = (root.join("a"), root.join("b"));
+            for account in [&a, &b] {
+                state::durable::private_dir(&account.join("projects")).unwrap();
+            }
+            Room { _dir: dir, a, b }
+        }
     }
 
     #[test]
     fn an_id_that_another_account_has_gets_a_mark() {
-        let (a, b) = (Path::new("/a"), Path::new("/b"));
+        let room = Room::new();
+        let (a, b) = (room.a.as_path(), room.b.as_path());
         let marked = SessionKey::of_account(id(), b);
         let none = BTreeMap::new();
         assert_eq!(key_of(&none, &id(), Some(b)), SessionKey::first(id()));
-        let first = BTreeMap::from([record(SessionKey::first(id()), Some("/a"))]);
+        let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
         assert_eq!(key_of(&first, &id(), Some(a)), SessionKey::first(id()));
         assert_eq!(key_of(&first, &id(), Some(b)), marked);
+        let contained = Path::new("/root/.claude-in-a-container");
+        assert_eq!(key_of(&first, &id(), Some(contained)), SessionKey::first(id()), "a path of a container");
         assert_eq!(key_of(&first, &id(), None), SessionKey::first(id()));
         let unknown = BTreeMap::from([record(SessionKey::first(id()), None)]);
         assert_eq!(key_of(&unknown, &id(), Some(b)), SessionKey::first(id()), "nobody knows whose it is");
         // The first account's session was forgotten: the second keeps its name.
-        let second = BTreeMap::from([record(marked.clone(), Some("/b"))]);
+        let second = BTreeMap::from([record(marked.clone(), Some(b))]);
         assert_eq!(key_of(&second, &id(), Some(b)), marked);
         assert_eq!(key_of(&second, &id(), None), marked);
         assert_eq!(key_of(&second, &id(), Some(a)), SessionKey::first(id()));
         let both = first.into_iter().chain(second).collect();
         assert_eq!(with_id(&both, &id()).count(), 2);
+        assert_eq!(
+            (key_of(&both, &id(), Some(a)), key_of(&both, &id(), Some(b))),
+            (SessionKey::first(id()), marked)
+        );
     }
 
     #[test]
     fn a_line_without_a_code_makes_no_second_session() {
-        let first = BTreeMap::from([record(SessionKey::first(id()), Some("/a"))]);
-        let marked = SessionKey::of_account(id(), Path::new("/b"));
-        assert_eq!(of_event(&first, &id(), &read("/b", Origin::Genuine)), marked);
-        assert_eq!(of_event(&first, &id(), &read("/b", Origin::Foreign)), SessionKey::first(id()));
-        assert_eq!(of_event(&first, &id(), &read("/a", Origin::Foreign)), SessionKey::first(id()));
+        let Room { _dir, a, b } = &Room::new();
+        let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
+        let marked = SessionKey::of_account(id(), b);
+        assert_eq!(of_event(&first, &id(), &read(b, Origin::Genuine)), marked);
+        assert_eq!(of_event(&first, &id(), &read(b, Origin::Foreign)), SessionKey::first(id()));
+        assert_eq!(of_event(&first, &id(), &read(a, Origin::Foreign)), SessionKey::first(id()));
     }
 }

@@ -12,7 +12,7 @@ use super::pid_domain::{PidDomain, Reach};
 use super::process::{Process, Processes};
 use super::registry::{self, Registered};
 use super::silent::MAY_BE_IN_IT;
-use super::{ConfigDir, config_of};
+use super::{ConfigDir, are_two_accounts, config_of};
 use crate::SessionId;
 
 /// Who owns a conversation.
@@ -190,7 +190,10 @@ impl Owners {
     /// Without an account, of whichever.
     pub fn agents_in(&self, session: &SessionId, account: Option<&ConfigDir>) -> BTreeSet<u32> {
         let session = session.as_str();
-        let ours = |projects: &Path| account.is_none_or(|own| same_folder(projects, &own.projects()));
+        let ours = |projects: &Path| {
+            let theirs = projects.parent().unwrap_or(projects);
+            account.is_none_or(|own| !are_two_accounts(theirs, own.path()))
+        };
         let entered = self.registered.iter().filter(|(config, entry)| {
             entry.session == session && ours(&config.projects()) && entry.alive(&self.processes) == Some(true)
         });
@@ -250,10 +253,11 @@ struct Dated {
     timestamp: String,
 }
 
-/// Whether an agent that keeps its transcripts in `projects` may write this one. One that lies where no agent puts its
-/// transcripts may be anybody's.
+/// Whether an agent that keeps its transcripts in `projects` may write this one: unless both are here and are two accounts.
+/// An agent in a container may have another path for the same folder.
 fn may_write(projects: &Path, transcript: &Path) -> bool {
-    config_of(transcript).is_none_or(|config| same_folder(projects, &config.join("projects")))
+    let (Some(theirs), Some(own)) = (projects.parent(), config_of(transcript)) else { return true };
+    !are_two_accounts(theirs, own)
 }
 
 pub(super) fn same_folder(a: &Path, b: &Path) -> bool {

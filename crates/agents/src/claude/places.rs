@@ -67,6 +67,12 @@ pub fn account(config: &Path) -> PathBuf {
     of_projects.or_else(|| real(config.to_path_buf())).unwrap_or_else(|| config.to_path_buf())
 }
 
+/// Whether two configuration directories are two accounts beyond doubt: both are here, and have different transcripts. A path
+/// that does not exist here may be the other one's name in a container, or where it was before it was moved.
+pub fn are_two_accounts(one: &Path, two: &Path) -> bool {
+    one != two && one.is_dir() && two.is_dir() && account(one) != account(two)
+}
+
 /// The configuration directory that a transcript lies in: `<config>/projects/<slug>/<session>.jsonl`.
 pub fn config_of(transcript: &Path) -> Option<&Path> {
     let projects = transcript.parent()?.parent()?;
@@ -121,6 +127,9 @@ mod tests {
         assert_eq!(account(&second), first);
         assert_eq!(account(&copy), copy);
         assert_eq!(account(&root.join("gone")), root.join("gone"));
+        assert!(are_two_accounts(&first, &copy));
+        assert!(!are_two_accounts(&first, &second) && !are_two_accounts(&first, &first));
+        assert!(!are_two_accounts(&first, &root.join("gone")), "a container may see it under that path");
         assert_eq!(config_of(&first.join("projects/-x/s1.jsonl")), Some(first.as_path()));
         assert_eq!(config_of(Path::new("/elsewhere/-x/s1.jsonl")), None);
     }

@@ -16,7 +16,7 @@ pub use run::{HostPlace, Run, TmuxPlace};
 use std::path::{Path, PathBuf};
 
 use agents::SessionKey;
-use agents::claude::{account, config_of};
+use agents::claude::{are_two_accounts, config_of};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -314,9 +314,9 @@ impl SessionRecord {
         self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
     }
 
-    /// Whether it may be a session of this account: it is one, or nothing tells whose it is.
+    /// Whether it may be a session of this account: nothing shows that it is another one's.
     pub fn may_be_of(&self, config: &Path) -> bool {
-        self.config_dir().is_none_or(|own| own == config || account(&own) == account(config))
+        self.config_dir().is_none_or(|own| !are_two_accounts(&own, config))
     }
 
     /// Notes why a fact is believed, in place of what was believed before.

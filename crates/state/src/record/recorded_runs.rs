@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use agents::claude::chain::Link;
 use agents::claude::pid_domain::PidDomain;
-use agents::claude::{RecordedRun, RunLookup, account, config_of};
+use agents::claude::{RecordedRun, RunLookup, are_two_accounts, config_of};
 use agents::{SessionId, SessionKey};
 
 use super::{Held, Provenance, RecordError, Run, SessionRecord, Status, key_for, load, untrusted_since};
@@ -125,7 +125,7 @@ fn unread_starts(
     let mut open: Vec<(u32, u64, PidDomain, bool)> = Vec::new();
     for Read { offset, event, origin } in events {
         // Two accounts may have a session with this id, and one spool. What names no account may be either's.
-        let theirs = |of: PathBuf| config.is_some_and(|config| account(&of) != account(config));
+        let theirs = |of: PathBuf| config.is_some_and(|config| are_two_accounts(&of, config));
         if event.config_dir().is_some_and(theirs) {
             continue;
         }
