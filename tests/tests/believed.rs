@@ -48,7 +48,8 @@ fn with_hooks(version: &str) {
     lab.wire().unwrap();
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-00 SLOW please'").unwrap();
-    let busy = shown(&lab, "busy", |agent| agent["state"] == "busy");
+    // The registry may say so a moment before the hook is heard; the task comes with the hook, while the turn still runs.
+    let busy = shown(&lab, "busy", |agent| agent["state"] == "busy" && agent["task"].is_string());
     assert_eq!(busy["task"], "ask-00 SLOW please", "the task is there with the first prompt");
     assert_eq!(
         (&busy["pane"], &busy["paneGrade"], &busy["grade"]),
