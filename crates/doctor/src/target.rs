@@ -239,9 +239,11 @@ impl Clinic {
 
     /// The account whose copy in the vault is meant, where several accounts have a session with this id.
     pub fn account_in_vault(&self, session: &SessionKey) -> Option<ConfigDir> {
+        let own = self.account_of(session)?;
+        let is_anothers = |copy: &vault::Conversation| are_two_accounts(&copy.config, own.path());
         let several = self.recorded_accounts(session).len() > 1
-            || self.vault.find(session).is_ok_and(|found| found.len() > 1);
-        self.account_of(session).filter(|_| several)
+            || self.vault.find(session).is_ok_and(|found| found.len() > 1 || found.iter().any(is_anothers));
+        several.then_some(own)
     }
 
     /// The conversation of a directory, where the path is one.

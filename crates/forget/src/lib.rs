@@ -129,9 +129,7 @@ impl Eraser<'_> {
         let session = state::record::key_for(&self.settler.state, id, config.path())?;
         let held = state::record::load(&self.settler.state, self.settler.key.reading(), &session)?;
         // Another account's record of the same id stays as it is.
-        let ours = |held: &state::record::Held| {
-            held.record.config_dir().is_none_or(|dir| words::same_folder(&dir, config.path()))
-        };
+        let ours = |held: &state::record::Held| held.record.may_be_of(config.path());
         let is_anothers = held.as_ref().is_some_and(|held| !ours(held));
         let held = held.filter(ours);
         let words = self.words(config, &session, held.as_ref().map(|held| &held.record));

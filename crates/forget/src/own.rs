@@ -82,7 +82,7 @@ impl Eraser<'_> {
         if subject.is_shared {
             let mut before = vec![0; usize::try_from(folded).unwrap_or_default()];
             file.read_exact(&mut before).map_err(reading(&path))?;
-            late = of_other_accounts(&before, subject);
+            late = blanked(&before, subject);
         }
         file.seek(SeekFrom::Start(folded))
             .and_then(|_| file.read_to_end(&mut late))
@@ -128,14 +128,25 @@ impl Eraser<'_> {
     }
 }
 
+/// A spool with blanks in place of every line that is not another account's: the other record's place in it stays the same.
+fn blanked(bytes: &[u8], subject: &Subject) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let blank = |line: &[u8]| match is_anothers(line, subject) {
+        true => line.to_vec(),
+        false => vec![b'\n'; line.len()],
+    };
+    lines.flat_map(blank).collect()
+}
+
+fn is_anothers(line: &[u8], subject: &Subject) -> bool {
+    let event: Option<state::spool::Event> = serde_json::from_slice(line).ok();
+    let config = event.and_then(|event| event.config_dir());
+    config.is_some_and(|config| are_two_accounts(&config, subject.config.path()))
+}
+
 /// The lines of a spool that are another account's. What names no account may be its words, too, and goes.
 fn of_other_accounts(bytes: &[u8], subject: &Subject) -> Vec<u8> {
-    let own = subject.config.path();
-    let is_anothers = |line: &&[u8]| {
-        let event: Option<state::spool::Event> = serde_json::from_slice(line).ok();
-        event.and_then(|event| event.config_dir()).is_some_and(|config| are_two_accounts(&config, own))
-    };
-    let lines = bytes.split(|byte| *byte == b'\n').filter(is_anothers);
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| is_anothers(line, subject));
     lines.flat_map(|line| [b"\n", line, b"\n"].concat()).collect()
 }
 
@@ -151,4 +162,40 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         entries => entries.map_err(reading(folder))?,
     };
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(reading(folder))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Words;
+    use agents::SessionKey;
+    use agents::claude::ConfigDir;
+
+    #[test]
+    fn lines_of_another_account_stay_where_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, other) = (dir.path().join("own"), dir.path().join("other"));
+        for account in [&own, &other] {
+            durable::private_dir(&account.join("projects")).unwrap();
+        }
+        let line = |account: &Path| {
+            let path = account.join("projects/-x/s1.jsonl");
+            let event = serde_json::json!({"schema": 1, "event": "Stop", "at": 5, "input": {"transcript_path": path}});
+            format!("\n{event}\n")
+        };
+        let subject = Subject {
+            session: SessionKey::parse("s1").unwrap(),
+            config: ConfigDir::new(&own),
+            held: None,
+            is_anothers: false,
+            is_shared: true,
+            words: Words::default(),
+        };
+        let spool = [line(&own), line(&other), "\n{\"event\":\"torn".to_owned()].concat();
+        let left = blanked(spool.as_bytes(), &subject);
+        assert_eq!(left.len(), spool.len(), "the other record's place in it stays the same");
+        let text = String::from_utf8(left).unwrap();
+        assert_eq!(text.find(line(&other).trim()), spool.find(line(&other).trim()));
+        assert_eq!(text.trim(), line(&other).trim());
+    }
 }

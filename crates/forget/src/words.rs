@@ -163,12 +163,6 @@ fn hear<S: transcript::AsSource>(transcript: &Transcript<S>, words: &mut Words) 
     });
 }
 
-/// Whether two paths are one folder, whatever links lead there.
-pub(crate) fn same_folder(one: &Path, two: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    real(one) == real(two)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

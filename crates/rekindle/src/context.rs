@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::SessionKey;
+use agents::claude::ConfigDir;
 use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
 use mux::Listing;
 use settle::{Account, Desktop, Settler, Snapper};
@@ -47,6 +48,12 @@ impl Context {
         // Where all that matters is named, nothing is looked for in a home.
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
         Ok((Surroundings::new(base, |name| std::env::var_os(name)), home))
+    }
+
+    /// The account of the agent around this program, by its environment.
+    pub(crate) fn own_account(&self) -> Option<ConfigDir> {
+        let set = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+        set.or_else(|| Some(self.home.as_deref()?.join(".claude"))).map(ConfigDir::new)
     }
 
     /// The state directory as it would be if `REKINDLE_STATE_DIR` did not name one.

@@ -13,7 +13,7 @@ use state::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollbac
 use crate::follow;
 use crate::gone::{Now, unforgotten};
 use crate::guard::objection;
-use crate::own_command::asks_its_user;
+use crate::own_command::{asks_its_user, words};
 use crate::save::{self, Agent, Save, SavedServer};
 use crate::scrollback::{PaneText, pack};
 use crate::take::Taken;
@@ -339,7 +339,9 @@ fn without_asked_about(gone: Vec<SavedServer>, live: &[SavedServer]) -> Vec<Save
         .filter(|pane| asks_its_user(&pane.start_command, &pane.command))
         .map(|pane| pane.start_command.as_str())
         .collect();
-    let asked = |agent: &Agent| asking.iter().any(|command| command.contains(agent.session_id.as_str()));
+    // A whole word: the id of one account's session is the beginning of another's key.
+    let names = |command: &&str, agent: &Agent| words(command).any(|word| word == agent.session_id.as_str());
+    let asked = |agent: &Agent| asking.iter().any(|command| names(command, agent));
     let waits = |server: &SavedServer| server.agents.is_empty() || !server.agents.iter().all(asked);
     gone.into_iter().filter(waits).collect()
 }

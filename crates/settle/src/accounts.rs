@@ -38,11 +38,11 @@ pub(crate) fn with_id<'a>(
     id: &SessionId,
 ) -> impl Iterator<Item = &'a SessionRecord> {
     // The key without a mark is the smallest of its id's, and marks follow it.
-    let id = id.clone();
+    let (id, begins) = (id.clone(), id.clone());
     records
         .range(SessionKey::first(id.clone())..)
-        .take_while(move |(key, _)| key.as_str().starts_with(id.as_str()))
-        .filter(|(key, record)| key.id() == record.session_id.id())
+        .take_while(move |(key, _)| key.as_str().starts_with(begins.as_str()))
+        .filter(move |(key, _)| *key.id() == id)
         .map(|(_, record)| record)
 }
 
@@ -127,6 +127,9 @@ mod tests {
         assert_eq!(key_of(&second, &id(), Some(a)), SessionKey::first(id()));
         let both = first.into_iter().chain(second).collect();
         assert_eq!(with_id(&both, &id()).count(), 2);
+        let short = |text: &str| record(SessionKey::parse(text).unwrap(), None);
+        let alike = BTreeMap::from([short("s1"), short("s10"), short("s1@1a2b3c4d")]);
+        assert_eq!(with_id(&alike, &SessionId::new("s1").unwrap()).count(), 1, "ids that begin alike");
         assert_eq!(
             (key_of(&both, &id(), Some(a)), key_of(&both, &id(), Some(b))),
             (SessionKey::first(id()), marked)

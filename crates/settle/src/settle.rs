@@ -116,6 +116,8 @@ pub struct Settled {
     /// Conversations that their user wants forgotten: they are followed, and nothing that is said in them is kept.
     pub forgotten: BTreeSet<SessionKey>,
     logged: HashMap<SessionKey, Vec<(u64, spool::Event)>>,
+    /// Ids of which a record was broken and is not made again yet.
+    set_aside: BTreeSet<SessionId>,
     closed: BTreeSet<SessionKey>,
 }
 
@@ -268,6 +270,9 @@ impl Settler {
         spools::remember(&self.state, &spools, &retired, now)?;
         for spooled in retired {
             spools::remove(spooled)?;
+            for record in accounts::with_id(&records, &spooled.session) {
+                durable::remove(&self.state.spool().join(format!("{}.status", record.session_id)))?;
+            }
         }
         self.derive(&records, &world, &endings, now)?;
         self.tag(&records, &world, &mut settled.troubles);
@@ -295,8 +300,13 @@ impl Settler {
     fn forgotten(&self, records: &BTreeMap<SessionKey, SessionRecord>) -> BTreeSet<SessionKey> {
         let Ok(forgotten) = vault::Forgotten::load(&self.state) else { return BTreeSet::new() };
         let is = |record: &&SessionRecord| match record.config_dir() {
-            Some(config) => forgotten.has_session(&ConfigDir::new(config), &record.session_id),
-            None => self.configs.iter().any(|config| forgotten.has_session(config, &record.session_id)),
+            Some(config) if config.is_dir() => {
+                forgotten.has_session(&ConfigDir::new(config), &record.session_id)
+            }
+            // Gone, or the path of a container.
+            Some(_) | None => {
+                self.configs.iter().any(|config| forgotten.has_session(config, &record.session_id))
+            }
         };
         records.values().filter(is).map(|record| record.session_id.clone()).collect()
     }
@@ -362,6 +372,9 @@ impl Settler {
                 }
             }
         }
+        // Also one that a settle set aside which was killed before it made it again.
+        let aside = record::set_aside(&self.state)?.into_iter().filter(|key| !all.contains_key(key));
+        settled.set_aside = aside.map(|key| key.id().clone()).collect();
         Ok(all)
     }
 
@@ -384,7 +397,9 @@ impl Settler {
                 record.spool_offset == spooled.length && !spools::may_be_new(record, self.forgets_before(now))
             })
         };
-        if !known.is_empty() && known.iter().all(unchanged) {
+        // A record that was set aside is made again from the whole spool, also beside another account's.
+        let made_again = settled.set_aside.contains(&spooled.session);
+        if !made_again && !known.is_empty() && known.iter().all(unchanged) {
             return;
         }
         let head = match spool::head(&spooled.path) {
@@ -400,8 +415,9 @@ impl Settler {
             .iter()
             .filter_map(|key| Some((key.clone(), Progress::of(records.get(key)?, head.as_deref()))))
             .collect();
-        let from = progress.values().map(|progress| progress.folded).min().unwrap_or(0);
-        let known_until = progress.values().map(|progress| progress.known_until).min().unwrap_or(0);
+        let from =
+            progress.values().map(|progress| progress.folded).min().filter(|_| !made_again).unwrap_or(0);
+        let known_until = progress.values().map(|progress| progress.known_until).max().unwrap_or(0);
         if !known.is_empty() && from == spooled.length {
             for key in &known {
                 if let Some(record) = records.get_mut(key) {

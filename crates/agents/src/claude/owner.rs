@@ -164,7 +164,7 @@ impl Owners {
         // the account.
         let of_another_account = |process: &Process| {
             let mut started = self.processes.all().iter().filter(|child| child.parent == process.pid);
-            is_elsewhere(process) || started.any(is_elsewhere)
+            is_elsewhere(process) || (!process.is_agent() && started.any(is_elsewhere))
         };
         let names =
             |process: &&Process| process.names_session(session.as_str()) && !of_another_account(process);

@@ -182,3 +182,45 @@ fn an_agent_that_was_killed_right_after_clear_has_crashed() {
     let record = &settled.records[&id("a")];
     assert_eq!((record.status, record.reason.as_deref()), (Status::Crashed, Some("cleared")), "{record:#?}");
 }
+
+/// Two accounts with one id share a spool and nothing else: a broken record is made again from its own events, also after a
+/// settle that was killed before it did so, and nothing is folded into the other one twice.
+#[test]
+fn records_of_one_id_in_two_accounts_are_made_again_each_from_its_own_events() {
+    const ID: &str = "0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3e";
+    let (dir, settler) = room();
+    let root = dir.path().canonicalize().unwrap();
+    let accounts = [root.join("one"), root.join("two")];
+    let id = SessionId::new(ID).unwrap();
+    for (at, account) in accounts.iter().enumerate() {
+        durable::private_dir(&account.join("projects")).unwrap();
+        for event in ["SessionStart", "StopFailure"] {
+            let input = serde_json::json!({"cwd": account, "error": format!("of {at}"),
+                "transcript_path": account.join("projects/-x").join(format!("{ID}.jsonl"))});
+            let event = serde_json::json!({"schema": 1, "event": event, "at": 1000 + at, "input": input});
+            let event = serde_json::from_value(event).unwrap();
+            let key = settler.key.reading();
+            spool::append(&settler.state.spool(), &id, &event, key, durable::Sync::No).unwrap();
+        }
+    }
+    let keys = [SessionKey::first(id.clone()), SessionKey::of_account(id, &accounts[1])];
+    let check = |settled: &Settled| {
+        assert_eq!(settled.records.keys().collect::<Vec<_>>(), keys.iter().collect::<Vec<_>>());
+        for (key, account) in keys.iter().zip(&accounts) {
+            assert_eq!(settled.records[key].cwd.as_ref(), Some(account));
+        }
+    };
+    check(&settle(&settler));
+    let told = journal(&settler);
+    assert_eq!(told, ["session_started", "turn_failed", "session_started", "turn_failed"]);
+    for key in &keys {
+        let path = settler.state.session_health().join(format!("{key}.lock"));
+        durable::replace(&path, b"{").unwrap();
+        check(&settle(&settler));
+        // As a settle leaves it that was killed behind the renaming.
+        durable::rename(&path, &path.with_extension("broken-1")).unwrap();
+        check(&settle(&settler));
+        assert_eq!(journal(&settler), told, "nothing is told twice");
+        assert_eq!(settle(&settler).events, 0);
+    }
+}

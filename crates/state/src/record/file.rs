@@ -77,25 +77,36 @@ fn path(state: &StateDir, session: &SessionKey) -> PathBuf {
 /// # Errors
 /// The folder is there and cannot be listed.
 pub fn keys(state: &StateDir) -> Result<Vec<SessionKey>, RecordError> {
-    let folder = state.session_health();
-    let wrap = |source| RecordError::Unreadable { path: folder.clone(), source };
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(wrap(error)),
-    };
-    let mut ids = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(wrap)?.file_name();
-        let id = Path::new(&name).file_stem().and_then(|stem| stem.to_str()).map(SessionKey::parse);
-        if Path::new(&name).extension().is_some_and(|extension| extension == "lock")
-            && let Some(Ok(id)) = id
-        {
-            ids.push(id);
-        }
-    }
+    let names = names(state)?;
+    let locks = names.iter().map(Path::new).filter(|name| name.extension().is_some_and(|end| end == "lock"));
+    let mut ids: Vec<SessionKey> =
+        locks.filter_map(|name| SessionKey::parse(name.file_stem()?.to_str()?).ok()).collect();
     ids.sort();
     Ok(ids)
+}
+
+/// The keys of records that were broken and set aside (`<key>.broken-<time>`).
+///
+/// # Errors
+/// The folder is there and cannot be listed.
+pub fn set_aside(state: &StateDir) -> Result<Vec<SessionKey>, RecordError> {
+    let names = names(state)?;
+    let broken = names.iter().map(Path::new).filter(|name| {
+        name.extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|end| end.starts_with("broken-"))
+    });
+    Ok(broken.filter_map(|name| SessionKey::parse(name.file_stem()?.to_str()?).ok()).collect())
+}
+
+fn names(state: &StateDir) -> Result<Vec<std::ffi::OsString>, RecordError> {
+    let folder = state.session_health();
+    let wrap = |source| RecordError::Unreadable { path: folder.clone(), source };
+    match std::fs::read_dir(&folder) {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.file_name()).map_err(wrap)).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(wrap(error)),
+    }
 }
 
 /// Reads the record of a conversation; nothing where there is none. Without a valid code for this very session every run in

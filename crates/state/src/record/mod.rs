@@ -8,7 +8,7 @@ mod provenance;
 mod recorded_runs;
 mod run;
 
-pub use file::{Held, RecordError, key_for, keys, load, store};
+pub use file::{Held, RecordError, key_for, keys, load, set_aside, store};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use recorded_runs::{SAID_GONE, recorded_runs};
 pub use run::{HostPlace, Run, TmuxPlace};
@@ -314,9 +314,13 @@ impl SessionRecord {
         self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
     }
 
-    /// Whether it may be a session of this account: nothing shows that it is another one's.
+    /// Whether it may be a session of this account: nothing shows that it is another one's. A run in a container names its
+    /// directory by a path that is not here; the newest run that names one that is here tells.
     pub fn may_be_of(&self, config: &Path) -> bool {
-        self.config_dir().is_none_or(|own| !are_two_accounts(&own, config))
+        let of_runs = self.runs.iter().rev().filter_map(|run| run.config_dir.as_deref());
+        let of_transcript = self.transcript_path.as_deref().and_then(config_of);
+        let own = of_runs.chain(of_transcript).find(|dir| *dir == config || dir.is_dir());
+        own.is_none_or(|own| !are_two_accounts(own, config))
     }
 
     /// Notes why a fact is believed, in place of what was believed before.

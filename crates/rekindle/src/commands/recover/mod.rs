@@ -12,7 +12,7 @@ pub(crate) use automatic::by_itself;
 
 use std::io::IsTerminal;
 
-use agents::SessionKey;
+use agents::{SessionId, SessionKey};
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{GoingOn, crashed};
@@ -137,7 +137,8 @@ fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result
     let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
-    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionKey::parse(&id).ok());
+    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionId::new(&id).ok());
+    let own = own.map(|id| context.clinic.key_of(&id, context.own_account().as_ref()));
     let own: Vec<SessionKey> = own.filter(|_| named.is_empty()).into_iter().collect();
     let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {
