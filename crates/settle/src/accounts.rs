@@ -115,7 +115,7 @@ mod tests {
         let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
         assert_eq!(key_of(&first, &id(), Some(a)), SessionKey::first(id()));
         assert_eq!(key_of(&first, &id(), Some(b)), marked);
-        let contained = Path::new("/root/.claude-in-a-container");
+        let contained = Path::new("/a-container/.claude");
         assert_eq!(key_of(&first, &id(), Some(contained)), SessionKey::first(id()), "a path of a container");
         assert_eq!(key_of(&first, &id(), None), SessionKey::first(id()));
         let unknown = BTreeMap::from([record(SessionKey::first(id()), None)]);
