@@ -12,6 +12,8 @@ use state::record::SessionRecord;
 
 use crate::seats::{Live, Occupant};
 
+type Records = BTreeMap<SessionKey, SessionRecord>;
+
 /// A server that may live, and of which nothing can be told.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", socket.display())]
@@ -63,7 +65,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         let said = record.transcript_path.as_deref().is_some_and(Path::exists);
         let empty = record.last_prompt.is_none() && !said;
         // 2.1.31 passes through an empty conversation on its way to the one that it resumes (measured).
-        if let (true, Some(session)) = (empty, started_by_us(pane)) {
+        if let (true, Some(session)) = (empty, started_by_us(pane, &settled.records)) {
             return Occupant::Agent { session: Some(session), empty: false };
         }
         return Occupant::Agent { session: Some(record.session_id.clone()), empty };
@@ -74,7 +76,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
     if processes.values().any(|process| process.agent && process.tty.as_deref() == Some(&pane.tty)) {
         // Nobody knows what was said to an agent that is on no record. One that a restore has just started has its
         // conversation in the pane's own command, also where the agent itself has wiped its arguments.
-        return Occupant::Agent { session: session_started_in(pane), empty: false };
+        return Occupant::Agent { session: session_started_in(pane, &settled.records), empty: false };
     }
     let children = processes.values().any(|process| process.parent == pane.pid);
     let own = processes.get(&pane.pid).map(|process| process.first_words.as_slice());
@@ -83,7 +85,7 @@ fn occupant(pane: &PaneShot, owner: Option<&SessionRecord>, settled: &Settled) -
         _ if !children && runs(own, &pane.start_command, "wait") => Occupant::Waiting,
         // Its agent is about to begin, or has just ended: a moment later it is one or a shell.
         _ if runs(own, &pane.start_command, "run") => {
-            Occupant::Agent { session: session_started_in(pane), empty: false }
+            Occupant::Agent { session: session_started_in(pane, &settled.records), empty: false }
         }
         name if (is_shell(name) || becomes_shell(&pane.start_command, name)) && !children => Occupant::Shell,
         name => Occupant::Program { name: name.to_owned() },
@@ -102,16 +104,23 @@ fn runs(own: Option<&[String]>, started_with: &str, verb: &str) -> bool {
 }
 
 /// The conversation that a restore has started in a pane.
-fn started_by_us(pane: &PaneShot) -> Option<SessionKey> {
-    runs_ours(&pane.start_command, "run").then(|| session_started_in(pane)).flatten()
+fn started_by_us(pane: &PaneShot, records: &Records) -> Option<SessionKey> {
+    runs_ours(&pane.start_command, "run").then(|| session_started_in(pane, records)).flatten()
 }
 
 /// The session that a pane's own command resumes or begins. The command has the agent's id; the pane's option tells which
-/// account's session that is.
-fn session_started_in(pane: &PaneShot) -> Option<SessionKey> {
+/// account's session that is. Without the option, an id that two accounts have could be either: nothing is guessed.
+fn session_started_in(pane: &PaneShot, records: &Records) -> Option<SessionKey> {
     let id = started_in(&pane.start_command)?;
     let tagged = pane.tag.as_deref().and_then(|tag| SessionKey::parse(tag).ok());
-    Some(tagged.filter(|key| *key.id() == id).unwrap_or_else(|| SessionKey::first(id)))
+    tagged.filter(|key| *key.id() == id).or_else(|| {
+        let mut known = records.keys().filter(|key| *key.id() == id);
+        match (known.next(), known.next()) {
+            (Some(_), Some(_)) => None,
+            (Some(only), None) => Some(only.clone()),
+            (None, _) => Some(SessionKey::first(id)),
+        }
+    })
 }
 
 /// The id that a pane's own command resumes or begins.

@@ -23,10 +23,36 @@ pub struct Unaccepted {
     pub why: &'static str,
 }
 
-/// Whether two readings of a record start the same. When it was found to be untrusted differs from reading to reading.
-fn said_the_same(one: &SessionRecord, other: &SessionRecord) -> bool {
-    let without_evidence = |record: &SessionRecord| SessionRecord { evidence: Vec::new(), ..record.clone() };
-    without_evidence(one) == without_evidence(other)
+/// Whether two readings of a record start the same. A settle in the background may note between them when the session was
+/// last seen, that its agent is gone, or that it is in the vault: nothing of that starts anything.
+fn starts_the_same(one: &SessionRecord, other: &SessionRecord) -> bool {
+    let without_bookkeeping = |record: &SessionRecord, same: &SessionRecord| {
+        let mut record = SessionRecord {
+            evidence: Vec::new(),
+            status: same.status,
+            reason: None,
+            last_seen: same.last_seen,
+            activity: None,
+            context_used: None,
+            context_hash: None,
+            place_hash: None,
+            last_version_check: None,
+            last_idle_check: None,
+            memory_kills: None,
+            vaulted_at: None,
+            summary_source: None,
+            spool_offset: 0,
+            spool_head: None,
+            ..record.clone()
+        };
+        for run in &mut record.runs {
+            run.ended_at = None;
+            run.end_reason = None;
+            run.hung_up = false;
+        }
+        record
+    };
+    without_bookkeeping(one, one) == without_bookkeeping(other, one)
 }
 
 impl Settler {
@@ -76,7 +102,7 @@ impl Settler {
         for one in shown {
             let session = &one.record.session_id;
             let now_there = record::load(&self.state, self.key.reading(), session)?;
-            match now_there.filter(|held| said_the_same(&held.record, &one.record)) {
+            match now_there.filter(|held| starts_the_same(&held.record, &one.record)) {
                 Some(held) => accepted.push(held),
                 None => return Err(Error::ChangedSince { session: session.clone() }),
             }
@@ -105,5 +131,44 @@ impl Settler {
         // Last of all: killed before this, the next `trust` does everything again.
         MachineKey::adopt(&self.state, key_path)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use state::record::Status;
+
+    use super::*;
+    use crate::bench::{agent, start, told};
+
+    fn record() -> SessionRecord {
+        told("x", &[start(agent(7, 0), 1)]).0
+    }
+
+    #[test]
+    fn what_a_settle_notes_meanwhile_is_still_what_was_shown() {
+        let shown = record();
+        let mut now = record();
+        now.status = Status::Crashed;
+        now.last_seen = Timestamp::now();
+        now.vaulted_at = Some(Timestamp::now());
+        now.runs[0].ended_at = Some(Timestamp::now());
+        assert!(starts_the_same(&now, &shown));
+    }
+
+    #[test]
+    fn another_program_directory_or_mode_is_not_what_was_shown() {
+        let shown = record();
+        let edits: [fn(&mut SessionRecord); 4] = [
+            |record| record.runs[0].argv = Some(vec!["/mnt/evil/claude".to_owned()]),
+            |record| drop(record.runs[0].env.insert("HTTPS_PROXY".to_owned(), "http://evil:1".to_owned())),
+            |record| record.cwd = Some("/mnt/evil".into()),
+            |record| record.permission_mode = Some("bypassPermissions".to_owned()),
+        ];
+        for edit in edits {
+            let mut now = record();
+            edit(&mut now);
+            assert!(!starts_the_same(&now, &shown), "{now:?}");
+        }
     }
 }

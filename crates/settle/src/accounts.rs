@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use agents::claude::account;
+use agents::claude::pid_domain::PidDomain;
 use agents::{SessionId, SessionKey};
 use state::record::SessionRecord;
 use state::seal::Origin;
-use state::spool::Read;
+use state::spool::{Event, Read};
 
 /// The key of this account's session with this id. An id that no record has yet, or that this account's record has, needs no
 /// mark; one that another account has gets the account's mark.
@@ -46,8 +47,8 @@ pub(crate) fn with_id<'a>(
         .map(|(_, record)| record)
 }
 
-/// The key of the session that an event is about. Only a line that this machine wrote makes a second session of an id: any
-/// other line is the first account's, where it can do no harm.
+/// The key of the session that an event is about. Only a line that this machine wrote, about a path that means here what it
+/// means to the agent, makes a second session of an id: any other line is the first account's, where it can do no harm.
 pub(crate) fn of_event(
     records: &BTreeMap<SessionKey, SessionRecord>,
     id: &SessionId,
@@ -55,10 +56,20 @@ pub(crate) fn of_event(
 ) -> SessionKey {
     let config = read.event.config_dir();
     let key = key_of(records, id, config.as_deref());
-    if read.origin == Origin::Genuine || records.contains_key(&key) {
+    let is_known = records.contains_key(&key) || key == SessionKey::first(id.clone());
+    if is_known || read.origin == Origin::Genuine && means_the_same_here(&read.event) {
         return key;
     }
     key_of(records, id, None)
+}
+
+/// Whether the paths of an event mean here what they mean to its agent. An agent in a container may call by `/root/.claude`
+/// what is another folder here. The transcript itself shows it; before there is one, the pid namespace of the start does.
+fn means_the_same_here(event: &Event) -> bool {
+    let is_here = event.transcript_path().is_some_and(|path| path.is_file());
+    let started_in = event.launch.as_ref().and_then(|launch| launch.pid_domain.as_deref());
+    is_here
+        || started_in.is_some_and(|domain| PidDomain::parse(domain).namespace == PidDomain::own().namespace)
 }
 
 #[cfg(test)]
@@ -67,6 +78,7 @@ mod tests {
 
     use super::*;
     use jiff::Timestamp;
+    use state::spool::Launch;
 
     const ID: &str = "0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3e";
 
@@ -136,13 +148,47 @@ mod tests {
         );
     }
 
+    fn write_transcript(config: &Path) {
+        let project = config.join("projects/-x");
+        state::durable::private_dir(&project).unwrap();
+        std::fs::File::create(project.join(format!("{ID}.jsonl"))).unwrap();
+    }
+
     #[test]
     fn a_line_without_a_code_makes_no_second_session() {
         let Room { _dir, a, b } = &Room::new();
+        write_transcript(b);
         let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
         let marked = SessionKey::of_account(id(), b);
         assert_eq!(of_event(&first, &id(), &read(b, Origin::Genuine)), marked);
         assert_eq!(of_event(&first, &id(), &read(b, Origin::Foreign)), SessionKey::first(id()));
         assert_eq!(of_event(&first, &id(), &read(a, Origin::Foreign)), SessionKey::first(id()));
+    }
+
+    #[test]
+    fn a_containers_path_that_is_another_folder_here_makes_no_second_session() {
+        let Room { _dir, a, b } = &Room::new();
+        let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
+        let started_in = |namespace: Option<String>| {
+            let mut read = read(b, Origin::Genuine);
+            read.event.launch = Some(Launch {
+                pid_domain: namespace.map(|namespace| format!("linux:m:{namespace}")),
+                ..Launch::default()
+            });
+            of_event(&first, &id(), &read)
+        };
+        assert_eq!(started_in(Some("pid:[7]".to_owned())), SessionKey::first(id()), "a container");
+        assert_eq!(
+            started_in(PidDomain::own().namespace),
+            SessionKey::of_account(id(), b),
+            "before its first prompt"
+        );
+        assert_eq!(
+            of_event(&first, &id(), &read(b, Origin::Genuine)),
+            SessionKey::first(id()),
+            "no transcript here"
+        );
+        write_transcript(b);
+        assert_eq!(started_in(Some("pid:[7]".to_owned())), SessionKey::of_account(id(), b));
     }
 }

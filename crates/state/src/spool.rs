@@ -46,17 +46,20 @@ impl Event {
     /// The agent's configuration directory: the one its transcript lies in, else the one it was started with. Nothing
     /// where the event tells neither.
     pub fn config_dir(&self) -> Option<PathBuf> {
-        #[derive(Deserialize)]
-        struct Named {
-            transcript_path: Option<PathBuf>,
-        }
-        let named: Option<Named> = serde_json::from_str(self.input.get()).ok();
-        let transcript = named.and_then(|named| named.transcript_path);
-        let of_transcript = transcript.as_deref().and_then(config_of).map(Path::to_path_buf);
+        let of_transcript = self.transcript_path().as_deref().and_then(config_of).map(Path::to_path_buf);
         of_transcript.or_else(|| {
             let env = &self.launch.as_ref()?.env;
             env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR").map(|(_, value)| PathBuf::from(value))
         })
+    }
+
+    /// The transcript that the agent names, by its path where the agent runs.
+    pub fn transcript_path(&self) -> Option<PathBuf> {
+        #[derive(Deserialize)]
+        struct Named {
+            transcript_path: Option<PathBuf>,
+        }
+        serde_json::from_str::<Named>(self.input.get()).ok()?.transcript_path
     }
 }
 

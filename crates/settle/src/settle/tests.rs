@@ -1,5 +1,6 @@
 use super::*;
 use crate::bench::{at, id};
+use agents::claude::process::pid_domain;
 
 /// A state directory of its own, with nothing else to look at.
 fn room() -> (tempfile::TempDir, Settler) {
@@ -197,7 +198,9 @@ fn records_of_one_id_in_two_accounts_are_made_again_each_from_its_own_events() {
         for event in ["SessionStart", "StopFailure"] {
             let input = serde_json::json!({"cwd": account, "error": format!("of {at}"),
                 "transcript_path": account.join("projects/-x").join(format!("{ID}.jsonl"))});
-            let event = serde_json::json!({"schema": 1, "event": event, "at": 1000 + at, "input": input});
+            let launch = (event == "SessionStart").then(|| serde_json::json!({"pidDomain": pid_domain()}));
+            let event = serde_json::json!(
+                {"schema": 1, "event": event, "at": 1000 + at, "launch": launch, "input": input});
             let event = serde_json::from_value(event).unwrap();
             let key = settler.key.reading();
             spool::append(&settler.state.spool(), &id, &event, key, durable::Sync::No).unwrap();
