@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agents::claude::account;
 use agents::claude::pid_domain::PidDomain;
 use agents::{SessionId, SessionKey};
-use state::record::SessionRecord;
+use state::record::{SessionRecord, key_among};
 use state::seal::Origin;
 use state::spool::{Event, Read};
 
@@ -23,14 +22,12 @@ pub(crate) fn key_of(
         let only = known.next().filter(|_| known.next().is_none());
         return only.map_or(first, |record| record.session_id.clone());
     };
-    let taken = records.get(&first);
+    let is_usual = |record: &SessionRecord| record.config_dir().as_deref() == Some(config);
     // The usual case, without a look at the disk.
-    if taken.is_some_and(|record| record.config_dir().as_deref() == Some(config)) {
+    if records.get(&first).is_some_and(is_usual) {
         return first;
     }
-    let marked = SessionKey::of_account(id.clone(), &account(config));
-    let is_anothers = taken.is_some_and(|record| !record.may_be_of(config));
-    if is_anothers || records.contains_key(&marked) { marked } else { first }
+    key_among(&with_id(records, id).collect::<Vec<_>>(), id, config)
 }
 
 /// Every record of a session with this id.
@@ -47,20 +44,32 @@ pub(crate) fn with_id<'a>(
         .map(|(_, record)| record)
 }
 
-/// The key of the session that an event is about. Only a line that this machine wrote, about a path that means here what it
-/// means to the agent, makes a second session of an id: any other line is the first account's, where it can do no harm.
+/// The key of the session that an event is about: the one that its process is in, else its account's. Only a line that this
+/// machine wrote, about a path that means here what it means to the agent, makes a second session of an id. Any other line is
+/// of the only session with its id; where there are several, it is nobody's.
 pub(crate) fn of_event(
     records: &BTreeMap<SessionKey, SessionRecord>,
     id: &SessionId,
     read: &Read,
-) -> SessionKey {
-    let config = read.event.config_dir();
-    let key = key_of(records, id, config.as_deref());
-    let is_known = records.contains_key(&key) || key == SessionKey::first(id.clone());
-    if is_known || read.origin == Origin::Genuine && means_the_same_here(&read.event) {
-        return key;
+) -> Option<SessionKey> {
+    let mut known = with_id(records, id);
+    let Some(first) = known.next() else { return Some(SessionKey::first(id.clone())) };
+    let is_agents = |record: &&SessionRecord| {
+        let chain = &read.event.chain;
+        record.runs.iter().any(|run| chain.iter().any(|link| run.is(link.pid, link.start)))
+    };
+    let several = known.next().is_some();
+    if several && read.origin == Origin::Genuine {
+        let mut its_agents = with_id(records, id).filter(is_agents);
+        if let (Some(only), None) = (its_agents.next(), its_agents.next()) {
+            return Some(only.session_id.clone());
+        }
     }
-    key_of(records, id, None)
+    let only = (!several).then(|| first.session_id.clone());
+    let Some(config) = read.event.config_dir() else { return only };
+    let key = key_of(records, id, Some(&config));
+    let makes = || read.origin == Origin::Genuine && means_the_same_here(&read.event);
+    if records.contains_key(&key) || makes() { Some(key) } else { only }
 }
 
 /// Whether the paths of an event mean here what they mean to its agent. An agent in a container may call by `/root/.claude`
@@ -160,9 +169,9 @@ mod tests {
         write_transcript(b);
         let first = BTreeMap::from([record(SessionKey::first(id()), Some(a))]);
         let marked = SessionKey::of_account(id(), b);
-        assert_eq!(of_event(&first, &id(), &read(b, Origin::Genuine)), marked);
-        assert_eq!(of_event(&first, &id(), &read(b, Origin::Foreign)), SessionKey::first(id()));
-        assert_eq!(of_event(&first, &id(), &read(a, Origin::Foreign)), SessionKey::first(id()));
+        assert_eq!(of_event(&first, &id(), &read(b, Origin::Genuine)), Some(marked));
+        assert_eq!(of_event(&first, &id(), &read(b, Origin::Foreign)), Some(SessionKey::first(id())));
+        assert_eq!(of_event(&first, &id(), &read(a, Origin::Foreign)), Some(SessionKey::first(id())));
     }
 
     #[test]
@@ -175,7 +184,7 @@ mod tests {
                 pid_domain: namespace.map(|namespace| format!("linux:m:{namespace}")),
                 ..Launch::default()
             });
-            of_event(&first, &id(), &read)
+            of_event(&first, &id(), &read).unwrap()
         };
         assert_eq!(started_in(Some("pid:[7]".to_owned())), SessionKey::first(id()), "a container");
         assert_eq!(
@@ -185,10 +194,25 @@ mod tests {
         );
         assert_eq!(
             of_event(&first, &id(), &read(b, Origin::Genuine)),
-            SessionKey::first(id()),
+            Some(SessionKey::first(id())),
             "no transcript here"
         );
         write_transcript(b);
         assert_eq!(started_in(Some("pid:[7]".to_owned())), SessionKey::of_account(id(), b));
+    }
+
+    /// The second account's directory is a link into a disk that is gone: its events are still its own.
+    #[test]
+    fn events_of_an_account_that_is_out_of_sight_are_not_the_other_ones() {
+        let Room { _dir, a, b } = &Room::new();
+        let link = a.with_file_name("link");
+        std::os::unix::fs::symlink(b, &link).unwrap();
+        let marked = SessionKey::of_account(id(), b);
+        let both =
+            BTreeMap::from([record(SessionKey::first(id()), Some(a)), record(marked.clone(), Some(&link))]);
+        std::fs::rename(b, b.with_file_name("unmounted")).unwrap();
+        assert_eq!(of_event(&both, &id(), &read(&link, Origin::Genuine)), Some(marked));
+        let strange = a.with_file_name("strange");
+        assert_eq!(of_event(&both, &id(), &read(&strange, Origin::Genuine)), None, "it could be either's");
     }
 }

@@ -4,6 +4,7 @@
 //! journal is asked what it already told, and everything else is derived.
 
 mod examine;
+mod fold_spool;
 mod publish;
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,10 @@ use state::spool;
 use crate::alarm::Alarm;
 use crate::complete::{Account, complete_names};
 use crate::ending::{ending, exited_by_history};
-use crate::heard::{Heard, What};
 use crate::note::tell;
-use crate::spools::{self, Spooled};
+use crate::spools;
 use crate::world::{Life, World, socket_of};
-use crate::{accounts, adopt, bind, closed, fold, follow, names, starved, trust, verdict};
+use crate::{accounts, adopt, bind, closed, follow, names, starved, trust, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -378,125 +378,6 @@ impl Settler {
         Ok(all)
     }
 
-    fn fold_spool(
-        &self,
-        spooled: &Spooled,
-        records: &mut BTreeMap<SessionKey, SessionRecord>,
-        notes: &mut Vec<Entry>,
-        settled: &mut Settled,
-        now: Timestamp,
-    ) {
-        // While a record of this id cannot be read, it is not known whose events these are.
-        if settled.closed.iter().any(|key| *key.id() == spooled.session) {
-            return;
-        }
-        let known: Vec<SessionKey> =
-            accounts::with_id(records, &spooled.session).map(|record| record.session_id.clone()).collect();
-        let unchanged = |key: &SessionKey| {
-            records.get(key).is_some_and(|record| {
-                record.spool_offset == spooled.length && !spools::may_be_new(record, self.forgets_before(now))
-            })
-        };
-        // A record that was set aside is made again from the whole spool, also beside another account's.
-        let made_again = settled.set_aside.contains(&spooled.session);
-        if !made_again && !known.is_empty() && known.iter().all(unchanged) {
-            return;
-        }
-        let head = match spool::head(&spooled.path) {
-            Ok(head) => head,
-            Err(error) => {
-                settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
-                return;
-            }
-        };
-        // Where each record goes on reading, and what was heard of it before. A record that is new to the spool begins where
-        // reading begins.
-        let progress: BTreeMap<SessionKey, Progress> = known
-            .iter()
-            .filter_map(|key| Some((key.clone(), Progress::of(records.get(key)?, head.as_deref()))))
-            .collect();
-        let from =
-            progress.values().map(|progress| progress.folded).min().filter(|_| !made_again).unwrap_or(0);
-        let known_until = progress.values().map(|progress| progress.known_until).max().unwrap_or(0);
-        if !known.is_empty() && from == spooled.length {
-            for key in &known {
-                if let Some(record) = records.get_mut(key) {
-                    record.spool_head.clone_from(&head);
-                }
-            }
-            return;
-        }
-        let (events, end) =
-            match spool::read(&spooled.path, from, &spooled.session, self.key.reading(), known_until) {
-                Ok(read) => read,
-                Err(error) => {
-                    settled.troubles.push(format!("cannot read {}: {error}", spooled.path.display()));
-                    return;
-                }
-            };
-        let mut begun = BTreeSet::new();
-        for read in events {
-            let key = accounts::of_event(records, &spooled.session, &read);
-            let progress = progress.get(&key).copied();
-            if progress.is_some_and(|progress| read.offset < progress.folded) {
-                continue;
-            }
-            let progress = progress.unwrap_or_default();
-            let is_first = begun.insert(key.clone()) && progress.folded == 0;
-            let record = records.entry(key.clone()).or_insert_with(|| SessionRecord::new(key, now));
-            if is_first && record.runs.is_empty() {
-                let at = Timestamp::from_millisecond(read.event.at).unwrap_or(Timestamp::UNIX_EPOCH);
-                (record.created, record.last_seen) = (at, at);
-            }
-            self.fold_event(record, read, progress, notes, settled);
-        }
-        let all: Vec<SessionKey> = match known.is_empty() {
-            // A spool without a whole line is somebody's all the same.
-            true if accounts::with_id(records, &spooled.session).next().is_none() => {
-                let key = SessionKey::first(spooled.session.clone());
-                records.insert(key.clone(), SessionRecord::new(key.clone(), now));
-                vec![key]
-            }
-            _ => {
-                accounts::with_id(records, &spooled.session).map(|record| record.session_id.clone()).collect()
-            }
-        };
-        for key in all {
-            if let Some(record) = records.get_mut(&key) {
-                (record.spool_offset, record.spool_head) = (end, head.clone());
-            }
-            settled.touched.insert(key);
-        }
-    }
-
-    fn fold_event(
-        &self,
-        record: &mut SessionRecord,
-        read: spool::Read,
-        progress: Progress,
-        notes: &mut Vec<Entry>,
-        settled: &mut Settled,
-    ) {
-        let session = record.session_id.clone();
-        if self.log {
-            settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
-        }
-        let mut heard = Heard::of(read);
-        heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
-        // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
-        // with the old spool.
-        if progress.begun_anew && heard.at.as_millisecond() <= progress.known_until {
-            heard.sealed = false;
-        }
-        let turned =
-            matches!(heard.what, What::Stop | What::StopFailure { .. } | What::PreCompact | What::End { .. });
-        if turned {
-            settled.turned.insert(session.clone());
-        }
-        notes.extend(fold::fold(record, &heard));
-        settled.events += 1;
-    }
-
     fn judge(
         &self,
         records: &mut BTreeMap<SessionKey, SessionRecord>,
@@ -539,25 +420,6 @@ impl Settler {
             }
         }
         notes
-    }
-}
-
-/// How much of its spool a record has, before more of it is read.
-#[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    /// Where reading goes on.
-    folded: u64,
-    /// When it was last heard of, milliseconds since 1970.
-    known_until: i64,
-    /// Whether it has read another spool before this one.
-    begun_anew: bool,
-}
-
-impl Progress {
-    fn of(record: &SessionRecord, head: Option<&str>) -> Progress {
-        let folded = spools::folded(record, head);
-        let begun_anew = folded == 0 && record.spool_head.is_some();
-        Progress { folded, known_until: record.last_seen.as_millisecond(), begun_anew }
     }
 }
 

@@ -5,6 +5,7 @@
 //! writer spoils nothing but itself.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -193,9 +194,21 @@ struct When {
     at: i64,
 }
 
+fn ends_a_line(file: &mut File, offset: u64) -> io::Result<bool> {
+    let Some(last) = offset.checked_sub(1) else { return Ok(true) };
+    if offset > file.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(last))?;
+    file.read_exact(&mut byte)?;
+    Ok(byte == *b"\n")
+}
+
 /// The whole lines of a spool from `offset` on, and how far they reach; lines that cannot be read are passed over.
 ///
-/// A spool that is shorter than the offset was replaced: it is read from its beginning.
+/// A spool that is shorter than the offset was replaced, and so was one in which no line ends there: it is read from its
+/// beginning.
 ///
 /// A line that stands twice, code and all, is read once: it was copied. Lines that are not newer than `known_until_ms`
 /// are looked for before `offset`, too.
@@ -216,7 +229,7 @@ pub fn read(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
         Err(error) => return Err(error),
     };
-    let mut at = if offset <= file.metadata()?.len() { offset } else { 0 };
+    let mut at = if ends_a_line(&mut file, offset)? { offset } else { 0 };
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
     (&mut file).take(crate::files::LARGEST).read_to_end(&mut bytes)?;

@@ -1,7 +1,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use super::{ConfigDir, Kind, Source};
+use super::{ConfigDir, Kind, Source, distinct_accounts};
 use crate::{SessionId, Stamp};
 
 /// One place where a conversation's transcript is.
@@ -59,7 +59,7 @@ pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFil
         return Ok(exact);
     }
     let mut begins = Vec::new();
-    for config in configs {
+    for config in distinct_accounts(configs) {
         for folder in list(&config.projects(), |kind| !kind.is_file())? {
             for path in list(&folder, |kind| !kind.is_dir())? {
                 let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
@@ -86,7 +86,7 @@ const WHOLE: usize = 36;
 fn whole_id(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFile>, FindError> {
     let Ok(session) = SessionId::new(id) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for config in configs {
+    for config in distinct_accounts(configs) {
         for folder in list(&config.projects(), |kind| !kind.is_file())? {
             let path = folder.join(format!("{id}.jsonl"));
             match path.symlink_metadata() {

@@ -73,6 +73,13 @@ pub fn are_two_accounts(one: &Path, two: &Path) -> bool {
     one != two && one.is_dir() && two.is_dir() && account(one) != account(two)
 }
 
+/// One configuration directory for each account, the first of each: those that share their transcripts by a link would
+/// else be read twice.
+pub fn distinct_accounts(configs: &[ConfigDir]) -> Vec<&ConfigDir> {
+    let mut known = std::collections::HashSet::new();
+    configs.iter().filter(|config| known.insert(account(config.path()))).collect()
+}
+
 /// The configuration directory that a transcript lies in: `<config>/projects/<slug>/<session>.jsonl`.
 pub fn config_of(transcript: &Path) -> Option<&Path> {
     let projects = transcript.parent()?.parent()?;

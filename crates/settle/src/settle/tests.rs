@@ -227,3 +227,36 @@ fn records_of_one_id_in_two_accounts_are_made_again_each_from_its_own_events() {
         assert_eq!(settle(&settler).events, 0);
     }
 }
+
+/// A power cut takes the end of a spool, of which only the first and the last line are synced; the record has read more.
+#[test]
+fn what_is_written_behind_a_cut_is_heard() {
+    let (_dir, settler) = room();
+    let path = settler.state.spool().join("a.jsonl");
+    let said = |event: &str, pid: u32, second: i64| {
+        let event = serde_json::json!({"schema": 1, "event": event, "at": at(second).as_millisecond(),
+            "chain": [{"pid": pid, "start": 7, "tty": 0, "argv": ["claude"]}], "input": {"cwd": "/p"}});
+        let event = serde_json::from_value(event).unwrap();
+        let key = settler.key.reading();
+        spool::append(&settler.state.spool(), id("a").id(), &event, key, durable::Sync::No).unwrap();
+    };
+    let length = || std::fs::metadata(&path).unwrap().len();
+    said("SessionStart", 4_194_000, 1);
+    let first = length();
+    said("Stop", 4_194_000, 2);
+    said("Stop", 4_194_000, 3);
+    settle(&settler);
+    let cut = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    cut.set_len(first).unwrap();
+    said("SessionStart", 4_194_001, 4);
+    assert!(length() < loaded(&settler).spool_offset);
+    settle(&settler);
+    assert_eq!(loaded(&settler).run().unwrap().pid, 4_194_001);
+    // Here it has grown again beyond what was read before anybody looked.
+    cut.set_len(first).unwrap();
+    for second in 5..12 {
+        said("SessionStart", 4_194_002, second);
+    }
+    settle(&settler);
+    assert_eq!(loaded(&settler).run().unwrap().pid, 4_194_002);
+}

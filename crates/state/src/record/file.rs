@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agents::claude::account;
-use agents::{SessionId, SessionKey};
+use agents::SessionKey;
 use serde_json::{Map, Value, json};
 
 use super::provenance::{distrust, fill_in, mark_untrusted};
@@ -70,6 +69,10 @@ impl Held {
 
 fn path(state: &StateDir, session: &SessionKey) -> PathBuf {
     state.session_health().join(format!("{session}.lock"))
+}
+
+pub(super) fn exists(state: &StateDir, session: &SessionKey) -> bool {
+    path(state, session).exists()
 }
 
 /// The conversations that have a record.
@@ -153,21 +156,6 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionKey) -> Result
         (Origin::Foreign, None) => mark_untrusted(&mut record),
     }
     Ok(Some(Held { record, origin, original }))
-}
-
-/// The key of the session that this account has under this id, where records tell: the one with the account's own mark,
-/// else the one without a mark, unless that is another account's.
-///
-/// # Errors
-/// A record is there and cannot be read or understood.
-pub fn key_for(state: &StateDir, id: &SessionId, config: &Path) -> Result<SessionKey, RecordError> {
-    let marked = SessionKey::of_account(id.clone(), &account(config));
-    let first = SessionKey::first(id.clone());
-    if marked == first || path(state, &marked).exists() {
-        return Ok(marked);
-    }
-    let held = load(state, None, &first)?;
-    Ok(if held.is_none_or(|held| held.record.may_be_of(config)) { first } else { marked })
 }
 
 /// Writes a record, sealed, with every unknown key it had.

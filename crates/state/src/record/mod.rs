@@ -3,12 +3,14 @@
 //! Readable with `cat`, diffable, sealed with the machine's key. Unknown keys are kept; a record of a newer program is
 //! read and never written.
 
+mod account_key;
 mod file;
 mod provenance;
 mod recorded_runs;
 mod run;
 
-pub use file::{Held, RecordError, key_for, keys, load, set_aside, store};
+pub use account_key::{key_among, key_for};
+pub use file::{Held, RecordError, keys, load, set_aside, store};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use recorded_runs::{SAID_GONE, recorded_runs};
 pub use run::{HostPlace, Run, TmuxPlace};
