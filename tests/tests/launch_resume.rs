@@ -4,7 +4,9 @@
 use std::fs;
 
 use agents::SessionId;
-use agents::claude::launch::{Bypass, Resume, Transcript, recognise, resume_argv, start_environment};
+use agents::claude::launch::{
+    Bypass, Resume, StartAccount, Transcript, recognise, resume_argv, start_environment,
+};
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::process::wait_until;
@@ -104,7 +106,7 @@ fn a_crashed_launch_comes_back(version: &str) {
     let env = run["env"].as_object().unwrap();
     let env = env.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
     let present = |name: &str| lab.env().iter().any(|(known, _)| known == name);
-    let start = start_environment(env, Some(lab.home.tmux().socket()), NONCE, present);
+    let start = start_environment(env, StartAccount::Unknown, Some(lab.home.tmux().socket()), NONCE, present);
     assert_eq!(start.missing, [""; 0]);
     respawn(&lab, &start.set, &start.unset, &argv.words);
 

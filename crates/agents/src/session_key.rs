@@ -1,7 +1,6 @@
 //! How rekindle names a session: two accounts may have a session with the same id.
 
 use std::fmt;
-use std::ops::Deref;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,8 +15,8 @@ use crate::{BadSessionId, SessionId};
 /// Accounts that are copies of each other share ids. State of 0.1.0 has no marks: there an id means the account that had
 /// it first, and it still does.
 ///
-/// It dereferences to the agent's own id: whatever belongs to an agent (arguments, file names, its registry) takes that,
-/// and whatever belongs to rekindle takes the key.
+/// Whatever belongs to an agent (arguments, file names, its registry) takes the agent's own [`SessionKey::id`], and whatever
+/// belongs to rekindle takes the key. A key never becomes an id by itself: that would drop the account without a sign.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
     // First, so that keys are ordered and compared by their whole text.
@@ -93,13 +92,6 @@ pub fn mark(account: &Path) -> String {
 /// Whether a text has the form of a mark.
 pub fn is_mark(text: &str) -> bool {
     text.len() == MARK && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-impl Deref for SessionKey {
-    type Target = SessionId;
-    fn deref(&self) -> &SessionId {
-        &self.id
-    }
 }
 
 impl fmt::Display for SessionKey {

@@ -161,7 +161,7 @@ impl Material<'_> {
             context_file = Some(file.to_path_buf());
         }
         let back = context_file.as_deref().map_or(Back::Fresh, Back::FreshWithFile);
-        let prompt = GoOn { back, open: &talk.open, turn_ended: None }.prompt();
+        let prompt = GoOn { back, open: Some(&talk.open), turn_ended: None }.prompt();
         let one_line = |text: &str| shorten(&clean(text), SHOWN);
         Brief {
             lines: text.lines().count(),

@@ -25,8 +25,8 @@ pub enum Back<'a> {
 pub struct GoOn<'a> {
     /// How it came back.
     pub back: Back<'a>,
-    /// The tools that had not answered.
-    pub open: &'a [Deed],
+    /// The tools that had not answered; nothing where that is not known.
+    pub open: Option<&'a [Deed]>,
     /// Whether its last turn had ended; nothing where that is not known.
     pub turn_ended: Option<bool>,
 }
@@ -34,7 +34,9 @@ pub struct GoOn<'a> {
 impl GoOn<'_> {
     /// Whether there is something to go on with: a turn was cut off, or a fresh agent takes over.
     pub fn is_due(&self) -> bool {
-        self.back != Back::Resumed || !self.open.is_empty() || self.turn_ended == Some(false)
+        self.back != Back::Resumed
+            || self.open.is_some_and(|open| !open.is_empty())
+            || self.turn_ended == Some(false)
     }
 
     /// The prompt, without secrets.
@@ -49,7 +51,11 @@ impl GoOn<'_> {
                 file.display()
             ),
         };
-        let state = match (in_short(self.open, HALF_DONE), self.turn_ended) {
+        let half_done = self.open.and_then(|open| in_short(open, HALF_DONE));
+        let state = match (half_done, self.turn_ended) {
+            _ if self.open.is_none() => {
+                "rekindle could not read what was half done: check what was done last.".to_owned()
+            }
             (Some(half_done), _) => {
                 format!("Half done: {half_done}. Check what it left before you repeat it.")
             }
@@ -84,7 +90,7 @@ mod tests {
             about: "PGPASSWORD=hunter2hunter make\ntest".into(),
             outcome: Outcome::Open,
         }];
-        let resumed = GoOn { back: Back::Resumed, open: &open, turn_ended: Some(false) };
+        let resumed = GoOn { back: Back::Resumed, open: Some(&open), turn_ended: Some(false) };
         assert_eq!(
             resumed.prompt(),
             "Your session broke off and has been restored. Half done: Bash: PGPASSWORD=[redacted: password] make. \
@@ -94,16 +100,16 @@ mod tests {
         let fresh = GoOn { back: Back::FreshWithFile(Path::new("/s/c.md")), ..resumed };
         assert!(fresh.prompt().starts_with("You take over a session that broke off. Read /s/c.md first,"));
         let long = [Deed { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
-        assert!(GoOn { open: &long, ..fresh }.prompt().chars().count() < 700);
+        assert!(GoOn { open: Some(&long), ..fresh }.prompt().chars().count() < 700);
         for turn_ended in [Some(true), Some(false), None] {
-            let prompt = GoOn { open: &[], turn_ended, ..resumed }.prompt();
+            let prompt = GoOn { open: Some(&[]), turn_ended, ..resumed }.prompt();
             assert!(!prompt.contains('\n') && prompt.contains("Do not apologise"), "{prompt}");
         }
     }
 
     #[test]
     fn only_what_was_cut_off_has_something_to_go_on_with() {
-        let ended = GoOn { back: Back::Resumed, open: &[], turn_ended: Some(true) };
+        let ended = GoOn { back: Back::Resumed, open: Some(&[]), turn_ended: Some(true) };
         assert!(!ended.is_due());
         assert!(!GoOn { turn_ended: None, ..ended }.is_due(), "nothing is guessed");
         assert!(GoOn { turn_ended: Some(false), ..ended }.is_due());

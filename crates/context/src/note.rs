@@ -38,8 +38,8 @@ pub struct Resumed<'a> {
     pub last_active: Timestamp,
     /// The user's zone.
     pub zone: &'a TimeZone,
-    /// What had not answered.
-    pub open: &'a [Deed],
+    /// What had not answered; nothing where that is not known.
+    pub open: Option<&'a [Deed]>,
     /// The commands that run on without it, a sentence each.
     pub running: &'a [String],
     /// Whether its last turn had ended; nothing where that is not known.
@@ -72,8 +72,12 @@ impl Resumed<'_> {
             self.task.map(|task| format!(" Task: {}", shorten(&clean(task), TASK))).unwrap_or_default();
         let after = after(self.reason);
         let at = local(self.last_active, self.zone);
-        let check = match (in_short(self.open, HALF_DONE), self.turn_ended, self.returned) {
+        let half_done = self.open.and_then(|open| in_short(open, HALF_DONE));
+        let check = match (half_done, self.turn_ended, self.returned) {
             (Some(half_done), ..) => format!("Half done, so check before you repeat it: {half_done}"),
+            _ if self.open.is_none() => {
+                "rekindle could not read what was half done: check what was done last.".to_owned()
+            }
             (None, _, Returned::PutBack) => {
                 "Its newest words may be missing: check what was done last.".to_owned()
             }
@@ -122,7 +126,7 @@ mod tests {
             returned: Returned::Whole,
             last_active: Timestamp::UNIX_EPOCH,
             zone,
-            open,
+            open: Some(open),
             running: &[],
             turn_ended: Some(true),
         }

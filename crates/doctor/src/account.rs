@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agents::claude::{ConfigDir, account as account_of};
+use agents::claude::{ConfigDir, account as account_of, distinct_accounts};
 use agents::{SessionId, is_mark, mark};
 
 use crate::TargetError;
@@ -73,23 +73,21 @@ pub fn pick(text: &str, known: &[AccountSession]) -> Result<Option<AccountSessio
     match ids.as_slice() {
         [] => Ok(None),
         [id] => {
-            let mut accounts: Vec<ConfigDir> = Vec::new();
-            for key in found {
-                if !accounts.contains(&key.config) {
-                    accounts.push(key.config.clone());
-                }
-            }
-            one_account(id, accounts).map(Some)
+            let accounts: Vec<ConfigDir> = found.into_iter().map(|key| key.config.clone()).collect();
+            one_account(id, &accounts).map(Some)
         }
         _ => Err(TargetError::Ambiguous { prefix: text.to_owned(), ids }),
     }
 }
 
-/// The conversation, where only one account has it.
-pub(crate) fn one_account(id: &SessionId, accounts: Vec<ConfigDir>) -> Result<AccountSession, TargetError> {
-    match <[ConfigDir; 1]>::try_from(accounts) {
-        Ok([config]) => Ok(AccountSession { config, session: id.clone() }),
-        Err(accounts) => Err(TargetError::Accounts { id: id.clone(), accounts: names(&accounts) }),
+/// The conversation, where only one account has it. Directories that share their transcripts are one account.
+pub(crate) fn one_account(id: &SessionId, accounts: &[ConfigDir]) -> Result<AccountSession, TargetError> {
+    match distinct_accounts(accounts).as_slice() {
+        [config] => Ok(AccountSession { config: (*config).clone(), session: id.clone() }),
+        several => {
+            let several: Vec<ConfigDir> = several.iter().map(|config| (*config).clone()).collect();
+            Err(TargetError::Accounts { id: id.clone(), accounts: names(&several) })
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use agents::claude::{
-    ConfigDir, Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, config_of, slug, walk,
+    Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, distinct_accounts, slug, walk,
 };
-use agents::{SessionId, Stamp};
+use agents::{SessionId, SessionKey, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use state::file_cache::{Entry, FileCache, nanoseconds};
@@ -119,7 +119,7 @@ impl Clinic {
     pub fn scan_all(&self, progress: impl Fn(u64, u64) + Sync) -> Result<ScanAll, Error> {
         let mut sources = Vec::new();
         let (mut troubles, mut unreadable) = (Vec::new(), Vec::new());
-        for config in &self.configs {
+        for config in distinct_accounts(&self.configs) {
             let found = walk(config);
             sources.extend(found.sources.into_iter().filter(|source| source.kind == Kind::Transcript));
             troubles.extend(found.troubles);
@@ -259,7 +259,8 @@ impl Clinic {
         };
         if let Some(lost) = lost {
             let class = if hopeless { Class::A6 } else { Class::A7 };
-            scan.note_loss(class, lost, &self.owners_of(&scan.path));
+            let key = self.key_at(&scan.session, &scan.path);
+            scan.note_loss(class, lost, &key, &self.owners_of(&scan.path));
         } else if scan.status == Status::Empty && self.was_spoken_in(&scan.session, &scan.path) {
             scan.status = Status::Unrecoverable;
         }
@@ -268,7 +269,7 @@ impl Clinic {
 
     /// Whether something was said in a conversation, by its record.
     fn was_spoken_in(&self, session: &SessionId, transcript: &Path) -> bool {
-        let key = self.key_of(session, config_of(transcript).map(ConfigDir::new).as_ref());
+        let key = self.key_at(session, transcript);
         let held = state::record::load(&self.state, None, &key).ok().flatten();
         held.is_some_and(|held| held.record.last_prompt.is_some())
     }
@@ -315,12 +316,16 @@ impl Clinic {
                 _ => Class::A7,
             };
             match at {
-                Some(at) if !gone || class == Class::D3 => sessions[at].note_loss(class, lost, owners()),
+                Some(at) if !gone || class == Class::D3 => {
+                    let key = self.key_at(&sessions[at].session, &sessions[at].path);
+                    sessions[at].note_loss(class, lost, &key, owners());
+                }
                 Some(_) => {}
                 None => {
                     by_path.insert(loss.path.clone(), sessions.len());
                     let mut scan = assemble(session, loss.path.clone(), false, unread(Status::Missing));
-                    scan.note_loss(class, lost, owners());
+                    let key = self.key_at(&scan.session, &scan.path);
+                    scan.note_loss(class, lost, &key, owners());
                     sessions.push(scan);
                 }
             }
@@ -340,7 +345,7 @@ impl SessionScan {
     }
 
     /// Notes what only the vault still has.
-    fn note_loss(&mut self, class: Class, lost: Lost, owners: &Owners) {
+    fn note_loss(&mut self, class: Class, lost: Lost, key: &SessionKey, owners: &Owners) {
         // What took the transcript may have taken the agent's registry as well: then only its process tells.
         self.live |= matches!(owners.of(&self.session, &self.path), Owner::Process(_));
         let whole = matches!(class, Class::D3 | Class::A6);
@@ -352,7 +357,7 @@ impl SessionScan {
         let repair = if self.live {
             "nothing while its agent lives: rekindle puts it back before the next resume".to_owned()
         } else {
-            lost.repair(&self.session)
+            lost.repair(key)
         };
         self.findings.retain(|finding| finding.class != class);
         self.findings.push(Finding { class, rows: Vec::new(), count: 1, loses, repair });

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use agents::claude::{ConfigDir, Source, walk};
-use agents::{SessionId, Stamp};
+use agents::{SessionId, SessionKey, Stamp};
 use state::record::{self, SessionRecord};
 use transcript::{Buffer, Doubt, Status, Succession, succession};
 use vault::{Conversation, Event, GenerationInfo, Key, MirroredFile};
@@ -77,14 +77,14 @@ impl Lost {
     }
 
     /// What a repair does about it.
-    pub fn repair(&self, session: &SessionId) -> String {
+    pub fn repair(&self, session: &SessionKey) -> String {
         match self {
             Lost::Copy { .. } => "the vault's copy is put back".to_owned(),
             Lost::Parts { generations, .. } => {
                 format!("the vault's {} put back, with the newer rows behind", versions(generations))
             }
             Lost::Doubtful => {
-                let id = session.short();
+                let (id, session) = (session.short(), session.id());
                 format!(
                     "yours to choose, because the vault's copy is damaged and may have held more: `rekindle vault verify` \
                      says where, `claude --resume {session}` goes on with the file as it is, `rekindle repair {id} --as-copy` \
@@ -92,7 +92,8 @@ impl Lost {
                 )
             }
             Lost::Choice { generations, doubt } => {
-                let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
+                let newest = generations.last().copied().unwrap_or_default();
+                let (id, session) = (session.short(), session.id());
                 format!(
                     "yours to choose, because {}: `claude --resume {session}` goes on with the file, `rekindle vault \
                      restore {id} --version {newest}` brings the other version back under a new id, `rekindle repair \
@@ -104,9 +105,10 @@ impl Lost {
     }
 
     /// What to do about it, a line for each choice.
-    pub fn remedy_lines(&self, session: &SessionId) -> Vec<String> {
+    pub fn remedy_lines(&self, session: &SessionKey) -> Vec<String> {
         let Lost::Choice { generations, doubt } = self else { return vec![self.remedy(session)] };
-        let (id, newest) = (session.short(), generations.last().copied().unwrap_or_default());
+        let newest = generations.last().copied().unwrap_or_default();
+        let (id, session) = (session.short(), session.id());
         vec![
             format!("yours to choose, because {}:", doubt.words()),
             format!("  claude --resume {session}  goes on with the file"),
@@ -118,7 +120,7 @@ impl Lost {
     }
 
     /// The command that deals with it, in a sentence.
-    pub fn remedy(&self, session: &SessionId) -> String {
+    pub fn remedy(&self, session: &SessionKey) -> String {
         match self {
             Lost::Choice { .. } | Lost::Doubtful => self.repair(session),
             _ => format!("`rekindle repair {}` puts it back", session.short()),

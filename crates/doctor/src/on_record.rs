@@ -42,10 +42,7 @@ impl Clinic {
     /// # Errors
     /// It means nothing, or several.
     pub fn session(&self, text: &str) -> Result<SessionKey, TargetError> {
-        Ok(match self.target(text)? {
-            crate::Target::File(file) => self.key_of(&file.session, Some(&file.config)),
-            crate::Target::Gone(absent) => self.key_of(&absent.session, absent.config.as_ref()),
-        })
+        Ok(self.resolve(text)?.key)
     }
 
     /// The key of a conversation of this account. A record that cannot be read keeps its name.
@@ -53,6 +50,11 @@ impl Clinic {
         let first = || SessionKey::first(session.clone());
         let Some(config) = config else { return first() };
         record::key_for(&self.state, session, config.path()).unwrap_or_else(|_| first())
+    }
+
+    /// The key of the conversation whose transcript is, or was, at this path.
+    pub fn key_at(&self, session: &SessionId, transcript: &Path) -> SessionKey {
+        self.key_of(session, agents::claude::config_of(transcript).map(ConfigDir::new).as_ref())
     }
 
     /// Every record that can be read.

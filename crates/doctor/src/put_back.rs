@@ -197,9 +197,9 @@ impl Clinic {
             _ => None,
         });
         if account.is_none() && found.len() > 1 {
-            let accounts =
+            let accounts: Vec<ConfigDir> =
                 found.into_iter().map(|conversation| ConfigDir::new(conversation.config)).collect();
-            let refusal = one_account(session, accounts).err().map(|error| error.to_string());
+            let refusal = one_account(session, &accounts).err().map(|error| error.to_string());
             return Ok(Some(Err(Refusal::Diverged(refusal.unwrap_or_default()))));
         }
         self.restore_where(session, wanted, |path| {
@@ -242,7 +242,7 @@ impl Clinic {
                 && let Some(beside) = fullest.beside.first()
             {
                 let lost = Lost::Choice { generations: beside.generations.clone(), doubt: beside.doubt };
-                return Ok(Some(Err(Refusal::Diverged(lost.remedy(session)))));
+                return Ok(Some(Err(Refusal::Diverged(lost.remedy(&self.key_at(session, &path))))));
             }
             if fullest.remade.is_some() {
                 if !fullest.is_certain(&mirrored) {

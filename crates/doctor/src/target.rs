@@ -20,6 +20,14 @@ pub enum Target {
     Gone(Absent),
 }
 
+/// What a text means.
+pub(crate) struct Resolved {
+    /// The conversation's name in rekindle's own files.
+    pub(crate) key: SessionKey,
+    /// Its transcript.
+    pub(crate) target: Target,
+}
+
 /// A conversation without a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
@@ -114,15 +122,23 @@ impl Clinic {
     /// # Errors
     /// It means nothing, or more than one thing.
     pub fn target(&self, text: &str) -> Result<Target, TargetError> {
+        Ok(self.resolve(text)?.target)
+    }
+
+    /// Finds what `text` means, and under which key rekindle's own files have it.
+    ///
+    /// # Errors
+    /// It means nothing, or more than one thing.
+    pub(crate) fn resolve(&self, text: &str) -> Result<Resolved, TargetError> {
         if is_pane(text) {
             let session = self.on_record(text)?.ok_or_else(|| TargetError::NobodyThere(text.to_owned()))?;
-            return self.transcript_of(&session);
+            return self.known(session);
         }
         if let Ok(key) = SessionKey::parse(text)
             && key.account_mark().is_some()
             && self.account_of(&key).is_some()
         {
-            return self.transcript_of(&key);
+            return self.known(key);
         }
         let path = Path::new(text);
         let transcript = path.extension().is_some_and(|extension| extension == "jsonl");
@@ -130,8 +146,8 @@ impl Clinic {
         let named = split(text, &self.configs).filter(|_| !path.exists());
         if named.is_none() && (text.contains('/') || transcript || matches!(text, "." | "..")) {
             return match self.on_record_in(path)? {
-                Some(session) => self.transcript_of(&session),
-                None => self.file_target(path),
+                Some(session) => self.known(session),
+                None => Ok(self.found(self.file_target(path)?)),
             };
         }
         let (id, configs) = named.unwrap_or((text, self.configs.clone()));
@@ -154,14 +170,30 @@ impl Clinic {
                 let found = meant.into_iter().map(|id| (id.clone(), self.tell_apart(&id))).collect();
                 return Err(TargetError::Several { text: text.to_owned(), found });
             }
-            if let (true, Some(session)) = (begun.is_empty(), meant.first()) {
-                return self.transcript_of(session);
+            if let (true, Some(session)) = (begun.is_empty(), meant.pop_first()) {
+                return self.known(session);
             }
         }
-        match found.first().map(|file| file.session.clone()) {
-            None => self.vaulted(text, id, &configs),
-            Some(session) => self.typed(&session, found, &configs),
-        }
+        let target = match found.first().map(|file| file.session.clone()) {
+            None => self.vaulted(text, id, &configs)?,
+            Some(session) => self.typed(&session, found, &configs)?,
+        };
+        Ok(self.found(target))
+    }
+
+    /// A conversation on record: its key is known, whatever its transcript's place would say of it.
+    fn known(&self, key: SessionKey) -> Result<Resolved, TargetError> {
+        let target = self.transcript_of(&key)?;
+        Ok(Resolved { key, target })
+    }
+
+    /// A transcript, of whatever conversation on record it is.
+    fn found(&self, target: Target) -> Resolved {
+        let key = match &target {
+            Target::File(file) => self.key_of(&file.session, Some(&file.config)),
+            Target::Gone(absent) => self.key_of(&absent.session, absent.config.as_ref()),
+        };
+        Resolved { key, target }
     }
 
     /// Transcripts of an id that somebody typed: those of one account, and no other account has the id in the vault or on
@@ -179,11 +211,9 @@ impl Clinic {
         let recorded = self.recorded_accounts(session).into_iter();
         let recorded = recorded.filter(|config| configs.contains(config) && config.path().is_dir());
         for config in found.iter().map(|file| file.config.clone()).chain(vaulted).chain(recorded) {
-            if !accounts.contains(&config) {
-                accounts.push(config);
-            }
+            accounts.push(config);
         }
-        one_account(session, accounts)?;
+        one_account(session, &accounts)?;
         match <[TranscriptFile; 1]>::try_from(found) {
             // By its path: something else than a file may have a transcript's name.
             Ok([file]) => self.file_target(&file.path),
@@ -206,16 +236,14 @@ impl Clinic {
         })?;
         let mut found: Vec<TranscriptFile> =
             found.into_iter().filter(|file| file.session == *session.id()).collect();
-        if let Some(config) = recorded.as_ref().filter(|config| config.path().is_dir()) {
-            // What another account has under this id is another conversation.
-            found.retain(|file| same_folder(file.config.path(), config.path()));
-        }
+        // What another account has under this id is another conversation, also where this one's account is gone.
+        found.retain(|file| self.key_of(&file.session, Some(&file.config)) == *session);
         match <[TranscriptFile; 1]>::try_from(found) {
             Ok([file]) => self.file_target(&file.path),
             Err(found) if found.is_empty() => {
                 Ok(Target::Gone(Absent { session: session.id().clone(), config: recorded }))
             }
-            Err(found) => Err(twice(session, found)),
+            Err(found) => Err(twice(session.id(), found)),
         }
     }
 
@@ -230,7 +258,7 @@ impl Clinic {
     /// # Errors
     /// The vault cannot be read.
     pub fn vaulted_of(&self, session: &SessionKey) -> Result<Vec<vault::Conversation>, vault::Error> {
-        let mut found = self.vault.find(session)?;
+        let mut found = self.vault.find(session.id())?;
         if let Some(own) = self.account_in_vault(session) {
             found.retain(|conversation| !are_two_accounts(&conversation.config, own.path()));
         }
@@ -241,8 +269,11 @@ impl Clinic {
     pub fn account_in_vault(&self, session: &SessionKey) -> Option<ConfigDir> {
         let own = self.account_of(session)?;
         let is_anothers = |copy: &vault::Conversation| are_two_accounts(&copy.config, own.path());
-        let several = self.recorded_accounts(session).len() > 1
-            || self.vault.find(session).is_ok_and(|found| found.len() > 1 || found.iter().any(is_anothers));
+        let several = self.recorded_accounts(session.id()).len() > 1
+            || self
+                .vault
+                .find(session.id())
+                .is_ok_and(|found| found.len() > 1 || found.iter().any(is_anothers));
         several.then_some(own)
     }
 
@@ -316,11 +347,6 @@ impl Clinic {
         let config = self.config_of(&path).cloned().unwrap_or_else(|| config_around(&path));
         Ok(TranscriptFile { config, session, path })
     }
-}
-
-fn same_folder(one: &Path, two: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    one == two || real(one) == real(two)
 }
 
 fn twice(session: &SessionId, found: Vec<TranscriptFile>) -> TargetError {

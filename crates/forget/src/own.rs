@@ -62,7 +62,7 @@ impl Eraser<'_> {
 
     // What is folded into the record goes; what a hook has left since stays, and so does what it writes meanwhile.
     fn erase_spool(&self, subject: &Subject) -> Result<(), Error> {
-        let path = state::spool::path(&self.settler.state, &subject.session);
+        let path = state::spool::path(&self.settler.state, subject.session.id());
         let mut file = match state::files::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             file => file.map_err(reading(&path))?,

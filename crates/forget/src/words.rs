@@ -121,7 +121,7 @@ impl Eraser<'_> {
                 hear(&transcript, &mut words);
             }
         }
-        let key = Key::new(config, Some(session));
+        let key = Key::new(config, Some(session.id()));
         // Every generation of every file: a turn may be in an older one only, or in a subagent's.
         let conversation = self.vault.conversation(&key).ok().flatten();
         for file in conversation.iter().flat_map(|conversation| &conversation.files) {

@@ -7,12 +7,14 @@ mod rungs;
 mod shell;
 mod start;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
 use agents::claude::CHILD_VARIABLES;
+use context::Deed;
 use doctor::Clinic;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -59,6 +61,8 @@ pub struct Actor<'a> {
     pub go_on: GoingOn,
     /// Tell a fresh agent everything; the short context where there is nothing to gather it.
     pub briefing: Option<&'a Briefing<'a>>,
+    /// What was half done in conversations that were started.
+    pub half_done: RefCell<BTreeMap<SessionKey, Option<Vec<Deed>>>>,
     /// When the machine was looked at for the plan.
     pub looked: Instant,
     /// Now.
@@ -192,7 +196,7 @@ impl Actor<'_> {
             if step.decision.act.starts()
                 && pane.as_deref().is_some_and(|pane| self.is_used(socket, step, pane))
             {
-                let why = "its pane has got another program by now, which is not ended for it";
+                let why = "the pane is running another program now; rekindle will not replace it";
                 done.push(Restored { id: pane, ..Restored::of(step, Outcome::Refused, why) });
                 continue;
             }

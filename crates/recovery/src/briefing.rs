@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use agents::SessionKey;
 use agents::claude::process::Processes;
 use context::handoff::Handoff;
-use context::{Bead, Brief, Deed, Limits, Material, Talk, Template, last_exchange};
+use context::{Bead, Brief, Limits, Material, Talk, Template, last_exchange};
 use doctor::{Clinic, Target};
 use jiff::tz::TimeZone;
 use mux::Listing;
@@ -21,6 +20,7 @@ use state::snapshots::Shelf;
 use transcript::{Buffer, Status, Transcript};
 
 use crate::crashed::last_place;
+use crate::half_done::copy_in_vault;
 use crate::still_running::{StillRunning, still_running};
 use crate::tracker::Tracker;
 
@@ -98,7 +98,7 @@ impl Briefing<'_> {
     /// What was said, by the transcript, else by its copy.
     fn talk(&self, session: &SessionKey) -> Talk {
         let told = |talk: &Talk| !talk.is_empty();
-        self.written(session).filter(told).or_else(|| self.mirrored(session)).unwrap_or_default()
+        self.written(session).filter(told).or_else(|| copy_in_vault(self.clinic, session)).unwrap_or_default()
     }
 
     fn written(&self, session: &SessionKey) -> Option<Talk> {
@@ -108,17 +108,6 @@ impl Briefing<'_> {
             return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
         }
         Talk::mended(&state::files::read(&file.path).ok()?, session.id().as_str()).ok()
-    }
-
-    fn mirrored(&self, session: &SessionKey) -> Option<Talk> {
-        let found = self.clinic.vaulted_of(session).ok()?;
-        found.iter().find_map(|conversation| {
-            let file = conversation.transcript()?;
-            let generation = file.best_generation()?.number;
-            let mut bytes = Vec::new();
-            self.clinic.vault.read(&conversation.key, &file.name, Some(generation), &mut bytes).ok()?;
-            Talk::mended(&bytes, session.id().as_str()).ok()
-        })
     }
 
     /// A summary says more than the last prompt, which is told anyway.
@@ -200,25 +189,6 @@ pub fn prepared(state: &StateDir, session: &SessionKey, key: Option<&Key>) -> Op
     let text = state::files::read_to_string(&path).ok()?;
     let code = state::files::read_to_string(path.with_extension("mac")).ok()?;
     (code.trim() == key?.code(Subject::Context(session), text.as_bytes())).then_some(text)
-}
-
-/// How much of a transcript is read for what was half done: the calls of one reply and what they are about.
-const LAST_ROWS: u64 = 1 << 20;
-
-/// What was half done at the end of a transcript. Read before it is mended: a repair answers open calls.
-pub fn open_calls(path: &Path) -> Vec<Deed> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = state::files::open(path)?;
-        let begin = file.metadata()?.len().saturating_sub(LAST_ROWS);
-        file.seek(SeekFrom::Start(begin))?;
-        let mut rows = Vec::new();
-        file.take(LAST_ROWS).read_to_end(&mut rows)?;
-        // The first row is cut off, unless the file begins with it.
-        let whole = rows.iter().position(|byte| *byte == b'\n').filter(|_| begin > 0).map_or(0, |at| at + 1);
-        Ok(rows.split_off(whole))
-    };
-    let rows = read().unwrap_or_default();
-    Talk::of(&Transcript::of(&rows, None)).map(|talk| talk.open).unwrap_or_default()
 }
 
 #[cfg(test)]

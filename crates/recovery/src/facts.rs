@@ -176,7 +176,7 @@ impl<'a> Ground<'a> {
 
     fn owner(&self, session: &SessionKey, path: Option<&Path>) -> Owner {
         let expected = || expected_transcript(session, self.settled.records.get(session));
-        match self.owners.of(session, &path.map_or_else(expected, Path::to_path_buf)) {
+        match self.owners.of(session.id(), &path.map_or_else(expected, Path::to_path_buf)) {
             Owner::Unknown { .. } if self.said_gone.as_ref() == Some(session) => Owner::Nobody,
             owner => owner,
         }

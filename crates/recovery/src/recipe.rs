@@ -39,7 +39,7 @@ impl Recipe {
             recorded: self.recorded.words(),
             recorded_by: &self.recorded_by,
             version: &self.version,
-            session: self.session(act),
+            session: self.session(act).id(),
             transcript: match act {
                 Act::Fresh | Act::Begin => Transcript::NotYet,
                 _ => Transcript::Exists,

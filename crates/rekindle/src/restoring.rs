@@ -3,6 +3,7 @@
 mod progress;
 mod waited;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -181,6 +182,7 @@ pub(crate) fn act(
         zone: crate::zone::local(),
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
+        half_done: RefCell::default(),
         // What comes back by itself has a back-off of its own.
         tries: if by == BY_ITSELF { 1 } else { TRIES },
         around: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),

@@ -301,11 +301,11 @@ impl Settler {
         let Ok(forgotten) = vault::Forgotten::load(&self.state) else { return BTreeSet::new() };
         let is = |record: &&SessionRecord| match record.config_dir() {
             Some(config) if config.is_dir() => {
-                forgotten.has_session(&ConfigDir::new(config), &record.session_id)
+                forgotten.has_session(&ConfigDir::new(config), record.session_id.id())
             }
             // Gone, or the path of a container.
             Some(_) | None => {
-                self.configs.iter().any(|config| forgotten.has_session(config, &record.session_id))
+                self.configs.iter().any(|config| forgotten.has_session(config, record.session_id.id()))
             }
         };
         records.values().filter(is).map(|record| record.session_id.clone()).collect()

@@ -227,15 +227,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let key = Key::create(&dir.path().join("key")).unwrap();
         let mut line = br#"{"event":"Stop","input":{"mac":"x"}}"#.to_vec();
-        assert_eq!(key.line_origin(&id("a"), &line), Origin::Foreign);
-        key.seal_line(&id("a"), &mut line);
+        assert_eq!(key.line_origin(id("a").id(), &line), Origin::Foreign);
+        key.seal_line(id("a").id(), &mut line);
         assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
-        assert_eq!(key.line_origin(&id("a"), &line), Origin::Genuine);
-        assert_eq!(key.line_origin(&id("b"), &line), Origin::Foreign);
+        assert_eq!(key.line_origin(id("a").id(), &line), Origin::Genuine);
+        assert_eq!(key.line_origin(id("b").id(), &line), Origin::Foreign);
         let text = String::from_utf8(line).unwrap().replace("Stop", "Halt");
-        assert_eq!(key.line_origin(&id("a"), text.as_bytes()), Origin::Foreign);
+        assert_eq!(key.line_origin(id("a").id(), text.as_bytes()), Origin::Foreign);
         for short in ["", "}", "\"}", "{\"mac\":\"\"}"] {
-            assert_eq!(key.line_origin(&id("a"), short.as_bytes()), Origin::Foreign);
+            assert_eq!(key.line_origin(id("a").id(), short.as_bytes()), Origin::Foreign);
         }
     }
 

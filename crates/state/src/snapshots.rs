@@ -173,7 +173,7 @@ impl Shelf {
         // Somebody may have pointed us to a folder that holds more than ours.
         let ours = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            SessionKey::parse(name).is_ok_and(|id| id.is_uuid())
+            SessionKey::parse(name).is_ok_and(|id| id.id().is_uuid())
         };
         let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).filter(ours).collect();
         let all: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();

@@ -16,7 +16,7 @@ impl Actor<'_> {
         match act {
             Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
             Act::VaultResume => match self.clinic.restore(
-                session,
+                session.id(),
                 self.clinic.account_in_vault(session).as_ref(),
                 Wanted::Best,
             ) {

@@ -1,13 +1,13 @@
 //! Proof of a start: the agent's own word, else its registry, else nothing. Then the conversation is counted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agents::claude::composer::composer;
 use agents::claude::launch::{Answer, NONCE, recognise};
 use agents::claude::process::Processes;
 use agents::claude::registry::{self, Registered};
-use agents::claude::{ConfigDir, Owners};
+use agents::claude::{ConfigDir, Owners, are_two_accounts};
 use jiff::Timestamp;
 use state::launch::Ended;
 use state::record::SessionRecord;
@@ -57,16 +57,27 @@ impl Actor<'_> {
         if let Some(proven) = started.proven.take() {
             return attend(socket, started, proven);
         }
-        if let Some(at) = self.has_spoken(started) {
-            let by = "SessionStart with the mark of this launch";
-            return self.proven(started, by, Some(at));
-        }
+        let spoken = self.has_spoken(started);
         let done = |started: &Started<'_>, outcome, why: String| {
             let id = Some(started.pane.clone());
             let why = started.told_whole(why);
             let session_id = Some(started.session.clone());
             Judgement::Done(Restored { id, session_id, ..Restored::of(started.step(), outcome, why) })
         };
+        match spoken {
+            Some(Spoken { at, another_account: None }) => {
+                return self.proven(started, "the agent", Some(at));
+            }
+            Some(Spoken { another_account: Some(other), .. }) => {
+                let why = format!(
+                    "its agent started with another account, {}: end it in its pane, then `rekindle recover {}`",
+                    other.display(),
+                    started.session.short()
+                );
+                return done(started, Outcome::Unverified, why);
+            }
+            None => {}
+        }
         if let Some(ended) = started.launch.ended() {
             return Judgement::Failed { ended, said: last_words(socket, &started.pane) };
         }
@@ -75,7 +86,7 @@ impl Actor<'_> {
         }
         started.looked = Instant::now();
         if let Some(entry) = self.registered(socket, started) {
-            let by = "the agent's own registry";
+            let by = "the agent's registry";
             return self.proven(started, by, entry.status_updated_at);
         }
         let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
@@ -104,7 +115,7 @@ impl Actor<'_> {
         for pane in panes.iter_mut().filter(|pane| pane.outcome.is_back()) {
             let Some(session) = &pane.session_id else { continue };
             let account = self.records.get(session).and_then(SessionRecord::config_dir).map(ConfigDir::new);
-            let agents = owners.agents_in(session, account.as_ref());
+            let agents = owners.agents_in(session.id(), account.as_ref());
             if agents.len() > 1 {
                 let pids: Vec<String> = agents.iter().map(ToString::to_string).collect();
                 pane.outcome = Outcome::Unverified;
@@ -116,13 +127,13 @@ impl Actor<'_> {
         }
     }
 
-    /// When SessionStart came from this conversation with the nonce of our launch, in milliseconds since 1970.
-    fn has_spoken(&self, started: &Started<'_>) -> Option<i64> {
-        let path = spool::path(self.state, &started.session);
+    /// The SessionStart event of this conversation with the nonce of our launch.
+    fn has_spoken(&self, started: &Started<'_>) -> Option<Spoken> {
+        let path = spool::path(self.state, started.session.id());
         if std::fs::metadata(&path).map_or(0, |meta| meta.len()) <= started.offset {
             return None;
         }
-        let heard = spool::read(&path, started.offset, &started.session, None, 0)
+        let heard = spool::read(&path, started.offset, started.session.id(), None, 0)
             .map(|(events, _)| events)
             .unwrap_or_default();
         let nonce = |(name, value): &(String, String)| name == NONCE && *value == started.nonce;
@@ -130,7 +141,11 @@ impl Actor<'_> {
             event.event == "SessionStart"
                 && event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
         });
-        ours.map(|event| event.at)
+        let expected = started.config.as_deref();
+        ours.map(|event| {
+            let is_another = |config: &PathBuf| expected.is_some_and(|own| are_two_accounts(config, own));
+            Spoken { at: event.at, another_account: event.config_dir().filter(is_another) }
+        })
     }
 
     /// What a live process below the pane's own, in this conversation, says in the agent's registry: hooks can be off.
@@ -154,7 +169,7 @@ impl Actor<'_> {
         let took = u64::try_from(started.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = started.how;
         let decision = &started.step().decision;
-        let mut why = format!("confirmed by the agent ({by})");
+        let mut why = format!("confirmed by {by}");
         // What was done to bring it back is told, too.
         if decision.act != Act::Resume {
             why = format!("{why}; {}", decision.reason);
@@ -185,6 +200,14 @@ impl Actor<'_> {
         started.proven = Some(Proven { restored, since: Instant::now(), composers: 0 });
         Judgement::Waiting
     }
+}
+
+/// An agent's own word that it has started.
+struct Spoken {
+    /// When, in milliseconds since 1970.
+    at: i64,
+    /// Its configuration directory, where that is another account's: the same id means another conversation there.
+    another_account: Option<PathBuf>,
 }
 
 /// An agent that is back, and that may still ask how: its word comes before that question (measured on 2.1.325).

@@ -1,11 +1,13 @@
 //! Starting an agent: its lease, its transcript, its words and variables, what it is told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
-use agents::claude::launch::start_environment;
+use agents::claude::launch::{StartAccount, start_environment};
 use agents::claude::{CHILD_VARIABLES, newest_row_ms};
+use context::Deed;
+use doctor::Target;
 use jiff::Timestamp;
 use mux::{Listing, PanePlan, Respawn};
 use state::durable;
@@ -17,11 +19,11 @@ use state::spool;
 use super::attempt::Attempt;
 use super::proof::Proven;
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
-use crate::briefing::open_calls;
 use crate::decide::OwnerFact;
 use crate::facts::expected_transcript;
 use crate::gates;
 use crate::go_on::Prompt;
+use crate::half_done::half_done;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
 
@@ -34,6 +36,8 @@ pub(super) struct Started<'p> {
     pub(super) pane: String,
     /// The conversation that it is to be in: a fresh agent has a new one.
     pub(super) session: SessionKey,
+    /// The configuration directory that it is to work with, where that is known.
+    pub(super) config: Option<PathBuf>,
     pub(super) nonce: String,
     pub(super) launch: Launch,
     /// How much of its spool is older than this start.
@@ -144,7 +148,7 @@ impl Actor<'_> {
             return Err(NotReady::Never(Outcome::Refused, why));
         }
         let transcript = record.and_then(|record| record.transcript_path.as_deref());
-        let open = transcript.map(open_calls).unwrap_or_default();
+        let open = self.half_done(&old);
         let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
         let session = recipe.session(act).clone();
         let run = record.and_then(|record| record.genuine_run(&self.machine));
@@ -154,18 +158,22 @@ impl Actor<'_> {
         let launch =
             Launch::of(self.state, &nonce).ok_or_else(|| failed("no launch has this mark".to_owned()))?;
         let unwritten = |error: durable::Error| failed(format!("cannot {error}"));
-        let told = self.told(act, &old, how, &open).map_err(unwritten)?;
-        launch.prepare(&session, told.by_hook.as_deref()).map_err(unwritten)?;
+        let told = self.told(act, &old, how, open.as_deref()).map_err(unwritten)?;
+        launch.prepare(session.id(), told.by_hook.as_deref()).map_err(unwritten)?;
         let recorded = run.map(GenuineRun::env);
         let has = |name: &str| mux::has_variable(socket, name, TMUX_DEADLINE);
         // A server that is yet to be started has what this process has.
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
-        let start = start_environment(recorded.into_iter().flatten(), Some(socket), &nonce, present);
+        let config = self.config_of(&old);
+        let home = self.variables.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
+        let account =
+            config.as_deref().map_or(StartAccount::Unknown, |config| StartAccount::of(config, home));
+        let start = start_environment(recorded.into_iter().flatten(), account, Some(socket), &nonce, present);
         // The agent itself submits a prompt among its arguments, once: nothing is typed.
         let submitted = told.prompt.clone().filter(|_| self.go_on.submits());
         let words = with_prompt(&argv.words, &session, submitted);
         let words = self.keeper(&words, &nonce, step.own_command, &start.unset);
-        let offset = std::fs::metadata(spool::path(self.state, &session)).map_or(0, |meta| meta.len());
+        let offset = std::fs::metadata(spool::path(self.state, session.id())).map_or(0, |meta| meta.len());
         let remembered = (session == old).then(|| self.remembered(&session)).flatten();
         let may_ask = session == old && transcript.is_some_and(|path| is_old(path, self.now));
         let cwd = cwd.to_string_lossy().into_owned();
@@ -175,6 +183,7 @@ impl Actor<'_> {
             attempt: attempt.clone(),
             pane: String::new(),
             session,
+            config,
             nonce,
             launch,
             offset,
@@ -192,12 +201,27 @@ impl Actor<'_> {
         })
     }
 
+    /// The account of a conversation: where its transcript is, else where its record says.
+    fn config_of(&self, session: &SessionKey) -> Option<PathBuf> {
+        let of_record = || self.records.get(session).and_then(SessionRecord::config_dir);
+        match self.clinic.transcript_of(session) {
+            Ok(Target::File(file)) => Some(file.config.path().to_path_buf()),
+            _ => of_record(),
+        }
+    }
+
+    /// What was half done, read once: before a second attempt the transcript may have been mended.
+    fn half_done(&self, session: &SessionKey) -> Option<Vec<Deed>> {
+        let mut known = self.half_done.borrow_mut();
+        known.entry(session.clone()).or_insert_with(|| half_done(self.clinic, session)).clone()
+    }
+
     /// Who has gone into a conversation while others were started: its user does not wait for us.
     fn taken_since(&self, session: &SessionKey, record: Option<&SessionRecord>) -> Option<String> {
         if self.looked.elapsed() < STILL_TRUE {
             return None;
         }
-        let owner = self.clinic.owners().of(session, &expected_transcript(session, record));
+        let owner = self.clinic.owners().of(session.id(), &expected_transcript(session, record));
         OwnerFact::of(owner, None, None).objection(session)
     }
 
@@ -265,7 +289,7 @@ impl Actor<'_> {
             match other {
                 Some(now) => {
                     one.launch.abandon();
-                    let why = format!("its pane runs {now} by now, which is not ended for it");
+                    let why = format!("the pane is running {now} now; rekindle will not replace it");
                     let id = Some(one.pane.clone());
                     refused.push(Restored { id, ..Restored::of(one.step(), Outcome::Refused, why) });
                 }

@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use agents::SessionKey;
 use agents::claude::composer::{Composer, composer, plain};
 use agents::claude::launch::recognise;
-use agents::{SessionId, SessionKey};
 use mux::{PasteError, Sight};
 use settle::view::Process;
 use state::StateDir;
 use state::lock::{Lock, LockError};
-use state::spool;
-use state::{durable, spool::LARGEST_INPUT};
+use state::{durable, record, spool, spool::LARGEST_INPUT};
 
 use super::guard::{Place, Refusal, takes_text};
 use super::text::{Piece, piece};
@@ -257,13 +256,20 @@ pub(crate) fn place_ready(
 }
 
 /// Whether a conversation's agent says that this text was submitted. `offset` is where its spool is looked at from.
-pub(crate) fn is_submitted(state: &StateDir, session: &SessionId, offset: u64, text: &str) -> bool {
+pub(crate) fn is_submitted(state: &StateDir, session: &SessionKey, offset: u64, text: &str) -> bool {
     prompts_since(state, session, offset).iter().any(|input| is_it(input, text))
 }
 
-fn prompts_since(state: &StateDir, session: &SessionId, offset: u64) -> Vec<serde_json::Value> {
-    let (events, _) = spool::read(&spool::path(state, session), offset, session, None, 0).unwrap_or_default();
-    let prompts = events.into_iter().filter(|read| read.event.event == "UserPromptSubmit");
+/// The prompts that a session's agent has heard since. Two accounts with one id share a spool.
+fn prompts_since(state: &StateDir, session: &SessionKey, offset: u64) -> Vec<serde_json::Value> {
+    let id = session.id();
+    let (events, _) = spool::read(&spool::path(state, id), offset, id, None, 0).unwrap_or_default();
+    let is_its_own = |event: &spool::Event| {
+        let key = event.config_dir().and_then(|config| record::key_for(state, id, &config).ok());
+        key.is_none_or(|key| key == *session)
+    };
+    let is_prompt = |event: &spool::Event| event.event == "UserPromptSubmit" && is_its_own(event);
+    let prompts = events.into_iter().filter(|read| is_prompt(&read.event));
     prompts.filter_map(|read| serde_json::from_str(read.event.input.get()).ok()).collect()
 }
 
@@ -291,7 +297,8 @@ impl<'a> Heard<'a> {
     fn until_now(injector: &Injector<'a>, piece: &'a Piece) -> Heard<'a> {
         let (state, place) = (injector.state, injector.place);
         let (events, offset) =
-            spool::read(&spool::path(state, &place.session), 0, &place.session, None, 0).unwrap_or_default();
+            spool::read(&spool::path(state, place.session.id()), 0, place.session.id(), None, 0)
+                .unwrap_or_default();
         let speaks = events.iter().any(|read| {
             read.event
                 .chain

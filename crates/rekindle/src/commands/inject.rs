@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return told.dry();
     }
     let done = injector.inject(&piece, !args.no_submit).map_err(failed)?;
-    context.note_operation("inject", Effect::new(EffectKind::Inject).of(&place.session))?;
+    context.note_operation("inject", Effect::new(EffectKind::Inject).of(place.session.id()))?;
     let entry = Entry::new(Timestamp::now(), "injected")
         .with("session", place.session.as_str())
         .with("pane", place.reference.as_str())

@@ -40,7 +40,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             // Where the vault cannot be asked the conversation is shown all the same.
             let named = [(file.session.clone(), file.path.clone())];
             for (session, lost) in context.clinic.lost_among(&named).unwrap_or_default() {
-                say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&session)));
+                let key = context.clinic.key_at(&session, &file.path);
+                say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&key)));
             }
             if spoken { done } else { Err(super::silent(&file.path)) }
         }

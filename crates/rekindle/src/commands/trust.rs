@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use agents::claude::launch::{NONCE, start_environment};
+use agents::claude::launch::{NONCE, StartAccount, start_environment};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use settle::{Settler, Unaccepted};
@@ -98,7 +98,7 @@ fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
     // The agent comes back in the tmux server that it was in.
     let server = recorded.get("TMUX").and_then(|value| value.split(',').next()).map(Path::new);
     let pairs = recorded.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let start = start_environment(pairs, server, "", |_| true);
+    let start = start_environment(pairs, StartAccount::Unknown, server, "", |_| true);
     let differs = |(name, value): &(String, String)| {
         name != NONCE && !value.is_empty() && std::env::var(name).ok().as_ref() != Some(value)
     };

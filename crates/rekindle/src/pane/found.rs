@@ -50,7 +50,7 @@ impl Found {
     /// Looks, and changes nothing. Where nobody is in it, only registries and the process table are looked at: many pages may
     /// be shown at once.
     pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionKey) -> Found {
-        let owner = context.clinic.owners().of(session, &recovery::expected_transcript(session, record));
+        let owner = context.clinic.owners().of(session.id(), &recovery::expected_transcript(session, record));
         let unclear = || Found::Unclear {
             why: match &owner {
                 Owner::Process(holder) => format!("process {} may be in it: {}", holder.pid, holder.evidence),

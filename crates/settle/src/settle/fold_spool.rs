@@ -77,9 +77,7 @@ impl Settler {
             };
         let was_replaced = events.first().is_some_and(|read| read.offset < from);
         let progress: BTreeMap<SessionKey, Progress> = match was_replaced {
-            true => {
-                progress.into_iter().map(|(key, progress)| (key, progress.from_the_beginning())).collect()
-            }
+            true => progress.into_iter().map(|(key, progress)| (key, progress.begun_again())).collect(),
             false => progress,
         };
         let mut begun = BTreeSet::new();
@@ -170,7 +168,7 @@ impl Progress {
         Progress { folded, known_until: record.last_seen.as_millisecond(), begun_anew }
     }
 
-    fn from_the_beginning(self) -> Progress {
+    fn begun_again(self) -> Progress {
         Progress { folded: 0, begun_anew: true, ..self }
     }
 }

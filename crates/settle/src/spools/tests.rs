@@ -24,7 +24,7 @@ fn wait_in(refuge: &Refuge, bytes: &[u8]) -> PathBuf {
 
 fn events(state: &StateDir) -> Vec<String> {
     let path = state.spool().join("s1.jsonl");
-    spool::read(&path, 0, &SessionKey::parse("s1").unwrap(), None, 0)
+    spool::read(&path, 0, SessionKey::parse("s1").unwrap().id(), None, 0)
         .unwrap()
         .0
         .into_iter()

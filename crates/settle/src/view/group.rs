@@ -94,7 +94,7 @@ fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &S
 
 /// The session of the process's own account that an argument names, where it can be an agent's id.
 fn named_session(named: &str, process: &Proc, sources: &Sources<'_>) -> Option<SessionKey> {
-    key_named(named, process, sources).filter(|key| key.is_uuid())
+    key_named(named, process, sources).filter(|key| key.id().is_uuid())
 }
 
 fn key_named(named: &str, process: &Proc, sources: &Sources<'_>) -> Option<SessionKey> {

@@ -240,12 +240,12 @@ mod tests {
                 "chain": [{"pid": 3, "start": 4, "comm": "sh"}, {"pid": 1, "start": 9, "comm": "claude"}],
                 "input": {}});
             let event = serde_json::from_value(event).unwrap();
-            spool::append(&self.state.spool(), &self.id, &event, key, crate::durable::Sync::No).unwrap();
+            spool::append(&self.state.spool(), self.id.id(), &event, key, crate::durable::Sync::No).unwrap();
         }
 
         fn store(&self, change: impl FnOnce(&mut SessionRecord)) {
             let mut record = SessionRecord::new(self.id.clone(), Timestamp::UNIX_EPOCH);
-            let path = spool::path(&self.state, &self.id);
+            let path = spool::path(&self.state, self.id.id());
             record.spool_head = spool::head(&path).unwrap_or_default();
             record.spool_offset = std::fs::metadata(&path).map_or(0, |meta| meta.len());
             change(&mut record);
@@ -253,7 +253,7 @@ mod tests {
         }
 
         fn open(&self, key: Option<&Key>) -> Vec<(u32, PidDomain)> {
-            let found = look_up(&self.state, key, &self.id, None).into_iter();
+            let found = look_up(&self.state, key, self.id.id(), None).into_iter();
             found
                 .filter_map(|run| match run {
                     RecordedRun::Open { pid, domain, .. } => Some((pid, domain)),
@@ -316,7 +316,7 @@ mod tests {
         room.store(|_| {});
         let path = room.state.session_health().join("s1.lock");
         crate::durable::replace(&path, b"").unwrap();
-        let found = look_up(&room.state, Some(&room.key), &room.id, None);
+        let found = look_up(&room.state, Some(&room.key), room.id.id(), None);
         assert!(matches!(&found[..], [RecordedRun::Unreadable { why }] if why.contains("rekindle settle")));
     }
 }

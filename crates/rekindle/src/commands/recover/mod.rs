@@ -81,13 +81,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         let wanted = if args.all { all(context, &settled) } else { named };
         return act::recover(context, &settled, &wanted, asked);
     }
+    let asks =
+        !args.dry_run && !args.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if args.go_on && !asks {
+        return Err(Failure::new(Exit::Usage, "--continue needs an agent to recover")
+            .hint("name one, or use --all: rekindle recover --all --continue"));
+    }
     let survey = surveyed(context)?;
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
     let said_gone = if args.owner_gone { Some(owner_gone::one(&wanted)?) } else { None };
     let found = list::find(context, &survey.settled, &wanted, said_gone)?;
     list::show(&found, survey.now, args.dry_run, args.json)?;
-    let asks =
-        !args.dry_run && !args.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !asks || found.is_empty() {
         return Out::new().finish();
     }

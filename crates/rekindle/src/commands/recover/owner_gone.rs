@@ -49,7 +49,7 @@ pub(super) fn recover(
 /// Why rekindle cannot tell whether an agent is in a session.
 fn unknown_owner(context: &Context, settled: &Settled, session: &SessionKey) -> Option<String> {
     let expected = recovery::expected_transcript(session, settled.records.get(session));
-    match context.clinic.owners().of(session, &expected) {
+    match context.clinic.owners().of(session.id(), &expected) {
         Owner::Unknown { why } => Some(why),
         Owner::Nobody | Owner::Process(_) => None,
     }

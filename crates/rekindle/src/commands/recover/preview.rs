@@ -2,7 +2,7 @@
 
 use agents::SessionKey;
 use context::{Brief, Template};
-use recovery::{Act, Destination, Outcome, Teller, Told, bring_back, open_calls};
+use recovery::{Act, Destination, Outcome, Teller, Told, bring_back, half_done};
 use serde_json::json;
 use settle::Settled;
 use state::record::Machine;
@@ -34,8 +34,7 @@ pub(super) fn preview(
     let decision = plan.panes().next().map(|step| step.decision.clone());
     let act = decision.as_ref().filter(|_| !alive).map_or(Act::Refuse, |decision| decision.act);
     let record = settled.records.get(session);
-    let open =
-        record.and_then(|record| record.transcript_path.as_deref()).map(open_calls).unwrap_or_default();
+    let open = half_done(&context.clinic, session);
     let (key, zone) = (context.reading_key(), crate::zone::local());
     let teller = Teller {
         state: &context.clinic.state,
@@ -51,7 +50,7 @@ pub(super) fn preview(
         Act::VaultResume => Outcome::VaultResumed,
         _ => Outcome::Resumed,
     };
-    let told = if act.starts() { teller.told(act, session, how, &open).0 } else { Told::default() };
+    let told = if act.starts() { teller.told(act, session, how, open.as_deref()).0 } else { Told::default() };
     let brief = briefing.brief(session);
     let submitted = teller.go_on.submits();
     let mut out = Out::new();

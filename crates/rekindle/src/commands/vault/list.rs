@@ -62,8 +62,9 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     }
     for (loss, lost) in context.clinic.losses()? {
         if let (Some(session), Some(lost @ doctor::Lost::Choice { .. })) = (&loss.session, &lost) {
-            out.line(session.short());
-            lost.remedy_lines(session).iter().for_each(|line| out.line(&format!("  {line}")));
+            let key = context.clinic.key_at(session, &loss.path);
+            out.line(&key.short());
+            lost.remedy_lines(&key).iter().for_each(|line| out.line(&format!("  {line}")));
         }
     }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();

@@ -1,5 +1,6 @@
 //! The vault at a glance.
 
+use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -16,7 +17,8 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         let losses: Vec<Value> = losses
             .iter()
             .map(|(loss, lost)| {
-                let remedy = lost.as_ref().zip(loss.session.as_ref()).map(|(lost, id)| lost.remedy(id));
+                let key = loss.session.as_ref().map(|id| context.clinic.key_at(id, &loss.path));
+                let remedy = lost.as_ref().zip(key).map(|(lost, key)| lost.remedy(&key));
                 json!({
                     "sessionId": loss.session.as_ref().map(|session| session.as_str()),
                     "path": loss.path.to_string_lossy(), "event": loss.event, "generation": loss.generation,
@@ -71,11 +73,12 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&doubtful.to_string());
     }
     for (loss, lost) in &losses {
-        let name = loss.session.as_ref().map_or("history", |session| session.short());
+        let key = loss.session.as_ref().map(|id| context.clinic.key_at(id, &loss.path));
+        let name = key.as_ref().map_or_else(|| "history".to_owned(), SessionKey::short);
         out.line(&format!("{name}  {}: {}", event_word(loss.event), context.short_path(&loss.path)));
-        if let (Some(lost), Some(session)) = (lost, &loss.session) {
+        if let (Some(lost), Some(key)) = (lost, &key) {
             out.line(&format!("  a resume loses {}", lost.loses()));
-            lost.remedy_lines(session).iter().for_each(|line| out.line(&format!("  {line}")));
+            lost.remedy_lines(key).iter().for_each(|line| out.line(&format!("  {line}")));
         }
     }
     out.finish()
