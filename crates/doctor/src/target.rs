@@ -250,7 +250,7 @@ impl Clinic {
     /// The account that a conversation's record names.
     pub fn account_of(&self, session: &SessionKey) -> Option<ConfigDir> {
         let held = record::load(&self.state, None, session).ok().flatten()?;
-        held.record.config_dir().map(ConfigDir::new)
+        held.record.account_dir().map(ConfigDir::new)
     }
 
     /// The copies that the vault has of a session: of its own account, where records tell accounts with its id apart.

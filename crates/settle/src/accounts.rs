@@ -3,31 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agents::claude::pid_domain::PidDomain;
 use agents::{SessionId, SessionKey};
-use state::record::{SessionRecord, key_among};
+use state::record::{SessionRecord, SeveralClaims, key_among};
 use state::seal::Origin;
-use state::spool::{Event, Read};
+use state::spool::Read;
 
 /// The key of this account's session with this id. An id that no record has yet, or that this account's record has, needs no
-/// mark; one that another account has gets the account's mark.
+/// mark; one that another account has gets the account's mark. Where several records claim the account, the first counts.
 pub(crate) fn key_of(
     records: &BTreeMap<SessionKey, SessionRecord>,
     id: &SessionId,
     config: Option<&Path>,
 ) -> SessionKey {
-    let first = SessionKey::first(id.clone());
-    let Some(config) = config else {
-        let mut known = with_id(records, id);
-        let only = known.next().filter(|_| known.next().is_none());
-        return only.map_or(first, |record| record.session_id.clone());
-    };
-    let is_usual = |record: &SessionRecord| record.config_dir().as_deref() == Some(config);
-    // The usual case, without a look at the disk.
-    if records.get(&first).is_some_and(is_usual) {
-        return first;
+    let known: Vec<&SessionRecord> = with_id(records, id).collect();
+    let first = || SessionKey::first(id.clone());
+    match (config, known.as_slice()) {
+        (None, [only]) => only.session_id.clone(),
+        (None, _) => first(),
+        (Some(config), known) => key_among(known, id, config).unwrap_or_else(|SeveralClaims| first()),
     }
-    key_among(&with_id(records, id).collect::<Vec<_>>(), id, config)
 }
 
 /// Every record of a session with this id.
@@ -67,18 +61,9 @@ pub(crate) fn of_event(
     }
     let only = (!several).then(|| first.session_id.clone());
     let Some(config) = read.event.config_dir() else { return only };
-    let key = key_of(records, id, Some(&config));
-    let makes = || read.origin == Origin::Genuine && means_the_same_here(&read.event);
+    let key = key_among(&with_id(records, id).collect::<Vec<_>>(), id, &config).ok()?;
+    let makes = || read.origin == Origin::Genuine && read.event.means_the_same_here();
     if records.contains_key(&key) || makes() { Some(key) } else { only }
-}
-
-/// Whether the paths of an event mean here what they mean to its agent. An agent in a container may call by `/root/.claude`
-/// what is another folder here. The transcript itself shows it; before there is one, the pid namespace of the start does.
-fn means_the_same_here(event: &Event) -> bool {
-    let is_here = event.transcript_path().is_some_and(|path| path.is_file());
-    let started_in = event.launch.as_ref().and_then(|launch| launch.pid_domain.as_deref());
-    is_here
-        || started_in.is_some_and(|domain| PidDomain::parse(domain).namespace == PidDomain::own().namespace)
 }
 
 #[cfg(test)]
@@ -86,6 +71,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use agents::claude::pid_domain::PidDomain;
     use jiff::Timestamp;
     use state::spool::Launch;
 
@@ -98,6 +84,7 @@ mod tests {
     fn record(key: SessionKey, config: Option<&Path>) -> (SessionKey, SessionRecord) {
         let mut record = SessionRecord::new(key.clone(), Timestamp::UNIX_EPOCH);
         record.transcript_path = config.map(|config| config.join(format!("projects/-x/{ID}.jsonl")));
+        record.account = config.map(agents::claude::account);
         (key, record)
     }
 

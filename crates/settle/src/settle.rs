@@ -213,6 +213,7 @@ impl Settler {
             self.fold_spool(spooled, &mut records, &mut notes, &mut settled, now);
         }
         spools::begin_anew(&spools, &mut records);
+        records.values_mut().for_each(SessionRecord::learn_account);
         let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
         trust::verify(&mut records, &world);
@@ -242,10 +243,7 @@ impl Settler {
         tell(&Journal::at(self.state.journal()), &notes)?;
         self.log(&records, &endings, &mut settled);
         let mut unstored = settled.closed.clone();
-        for (id, record) in &records {
-            if before.get(id) == Some(record) {
-                continue;
-            }
+        for (id, record) in in_storing_order(&before, &records) {
             settled.touched.insert(id.clone());
             if before.get(id).is_none_or(|before| has_moved(before, record)) {
                 settled.moved.insert(id.clone());
@@ -427,6 +425,17 @@ impl Settler {
 pub(crate) fn unusable(error: &RecordError) -> String {
     let source = std::error::Error::source(error);
     format!("cannot {error}{}", source.map(|source| format!(": {source}")).unwrap_or_default())
+}
+
+/// The records that changed, new ones first: the other records of their id say that the spool is read, and the events of a
+/// second account are in no other record. Killed in between, its session would be lost.
+fn in_storing_order<'a>(
+    before: &'a BTreeMap<SessionKey, SessionRecord>,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
+) -> impl Iterator<Item = (&'a SessionKey, &'a SessionRecord)> {
+    let changed = records.iter().filter(|(id, record)| before.get(*id) != Some(*record));
+    let (old, new): (Vec<_>, Vec<_>) = changed.partition(|(id, _)| before.contains_key(*id));
+    new.into_iter().chain(old)
 }
 
 /// Whether what a save says of a conversation differs: whether it lives, as which process, in which pane, how sure that is.

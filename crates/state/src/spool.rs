@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use agents::claude::chain::Link;
 use agents::claude::config_of;
+use agents::claude::pid_domain::PidDomain;
 use agents::{SessionId, SessionKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -52,6 +53,17 @@ impl Event {
             let env = &self.launch.as_ref()?.env;
             env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR").map(|(_, value)| PathBuf::from(value))
         })
+    }
+
+    /// Whether its paths mean here what they mean to its agent. An agent in a container may call by `/root/.claude` what is
+    /// another folder here. The transcript itself shows it; before there is one, the pid namespace of the start does.
+    pub fn means_the_same_here(&self) -> bool {
+        let started_in = self.launch.as_ref().and_then(|launch| launch.pid_domain.as_deref());
+        let is_ours = |domain| PidDomain::parse(domain).namespace == PidDomain::own().namespace;
+        match started_in.map(is_ours) {
+            Some(true) => true,
+            Some(false) | None => self.transcript_path().is_some_and(|path| path.is_file()),
+        }
     }
 
     /// The transcript that the agent names, by its path where the agent runs.

@@ -157,8 +157,9 @@ impl Owners {
             let (pid, since_ms) = (process.pid, process.started_ms);
             Owner::Process(Holder { pid, since_ms, evidence, pane: None })
         };
+        let own = path.parent().and_then(Path::parent);
         let is_elsewhere = |process: &Process| {
-            process.is_agent() && process.projects().is_some_and(|theirs| !may_write(&theirs, path))
+            process.is_agent() && own.and_then(|own| process.works_in(own)) == Some(false)
         };
         // Whoever starts an agent names the session, too, and its environment is not the agent's: what it has started tells
         // the account.
@@ -202,7 +203,7 @@ impl Owners {
         let named = |process: &&Process| {
             process.is_agent()
                 && process.names_session(session)
-                && process.projects().is_none_or(|theirs| ours(&theirs))
+                && account.and_then(|own| process.works_in(&own.projects())) != Some(false)
         };
         let all: BTreeSet<u32> =
             registered.chain(self.processes.all().iter().filter(named).map(|process| process.pid)).collect();
@@ -258,9 +259,4 @@ struct Dated {
 fn may_write(projects: &Path, transcript: &Path) -> bool {
     let (Some(theirs), Some(own)) = (projects.parent(), config_of(transcript)) else { return true };
     !are_two_accounts(theirs, own)
-}
-
-pub(super) fn same_folder(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    real(a) == real(b)
 }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -267,6 +268,16 @@ impl Process {
         };
         let config = value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))?;
         Some(config.join("projects"))
+    }
+
+    /// Whether it keeps its transcripts in this folder; nothing where that cannot be told. Its path is followed from its own
+    /// root: in a container the same path may be another folder, and another path the same.
+    pub fn works_in(&self, projects: &Path) -> Option<bool> {
+        let theirs = self.projects()?;
+        let behind_root = theirs.strip_prefix("/").ok()?;
+        let theirs = std::fs::metadata(self.folder().join("root").join(behind_root)).ok()?;
+        let ours = std::fs::metadata(projects).ok()?;
+        Some((theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()))
     }
 
     fn link(&self, name: &str) -> Option<PathBuf> {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::owner::{Owners, RecordedRun, newest_row_ms, same_folder};
+use super::owner::{Owners, RecordedRun, newest_row_ms};
 use super::pid_domain::Reach;
 use super::process::Process;
 use super::slug;
@@ -26,7 +26,7 @@ impl Owners {
             process.is_agent()
                 && !self.is_registered(process.pid)
                 && process.cwd().and_then(|cwd| slug(&cwd)).is_some_and(|slug| slug == name)
-                && process.projects().is_none_or(|theirs| same_folder(&theirs, projects))
+                && process.works_in(projects) != Some(false)
         });
         let first = nameless.next()?;
         let written = newest_row_ms(path)?;

@@ -203,7 +203,7 @@ impl Actor<'_> {
 
     /// The account of a conversation: where its transcript is, else where its record says.
     fn config_of(&self, session: &SessionKey) -> Option<PathBuf> {
-        let of_record = || self.records.get(session).and_then(SessionRecord::config_dir);
+        let of_record = || self.records.get(session).and_then(SessionRecord::account_dir);
         match self.clinic.transcript_of(session) {
             Ok(Target::File(file)) => Some(file.config.path().to_path_buf()),
             _ => of_record(),

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agents::SessionKey;
+use agents::claude::account;
 use jiff::Timestamp;
 use state::journal::Entry;
 use state::record::SessionRecord;
+use state::seal::Origin;
 use state::spool;
 
 use crate::heard::{Heard, What};
@@ -97,6 +99,11 @@ impl Settler {
             if is_first && record.runs.is_empty() {
                 let at = Timestamp::from_millisecond(read.event.at).unwrap_or(Timestamp::UNIX_EPOCH);
                 (record.created, record.last_seen) = (at, at);
+            }
+            if record.account.is_none() && read.origin == Origin::Genuine && read.event.means_the_same_here()
+            {
+                let config = read.event.config_dir().filter(|config| config.is_dir());
+                record.account = config.map(|config| account(&config));
             }
             self.fold_event(record, read, progress, notes, settled);
         }

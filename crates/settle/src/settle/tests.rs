@@ -260,3 +260,17 @@ fn what_is_written_behind_a_cut_is_heard() {
     settle(&settler);
     assert_eq!(loaded(&settler).run().unwrap().pid, 4_194_002);
 }
+
+/// The first account's record says that the shared spool is read: the second one's must be on the disk before.
+#[test]
+fn new_records_are_stored_first() {
+    let record = |key: &SessionKey| SessionRecord::new(key.clone(), at(1));
+    let keys = ["a", "b", "c"].map(id);
+    let before: BTreeMap<SessionKey, SessionRecord> =
+        [&keys[0], &keys[1]].map(|key| (key.clone(), record(key))).into_iter().collect();
+    let mut after = before.clone();
+    after.get_mut(&keys[0]).unwrap().spool_offset = 400;
+    after.insert(keys[2].clone(), record(&keys[2]));
+    let order: Vec<&SessionKey> = in_storing_order(&before, &after).map(|(key, _)| key).collect();
+    assert_eq!(order, [&keys[2], &keys[0]]);
+}

@@ -9,7 +9,7 @@ mod provenance;
 mod recorded_runs;
 mod run;
 
-pub use account_key::{key_among, key_for};
+pub use account_key::{SeveralClaims, key_among, key_for};
 pub use file::{Held, RecordError, keys, load, set_aside, store};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use recorded_runs::{SAID_GONE, recorded_runs};
@@ -18,7 +18,7 @@ pub use run::{HostPlace, Run, TmuxPlace};
 use std::path::{Path, PathBuf};
 
 use agents::SessionKey;
-use agents::claude::{are_two_accounts, config_of};
+use agents::claude::config_of;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +153,9 @@ pub struct SessionRecord {
     /// Its transcript.
     #[serde(default)]
     pub transcript_path: Option<PathBuf>,
+    /// The folder in which its account's transcripts really lie, once that is known; never computed again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<PathBuf>,
     /// The directory it belongs to: where its first agent was started.
     #[serde(default)]
     pub project_dir: Option<PathBuf>,
@@ -257,6 +260,7 @@ impl SessionRecord {
             previous_ids: Vec::new(),
             next_id: None,
             transcript_path: None,
+            account: None,
             project_dir: None,
             cwd: None,
             name: None,
@@ -314,15 +318,6 @@ impl SessionRecord {
     pub fn config_dir(&self) -> Option<PathBuf> {
         let of_transcript = || config_of(self.transcript_path.as_deref()?).map(Path::to_path_buf);
         self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
-    }
-
-    /// Whether it may be a session of this account: nothing shows that it is another one's. A run in a container names its
-    /// directory by a path that is not here; the newest run that names one that is here tells.
-    pub fn may_be_of(&self, config: &Path) -> bool {
-        let of_runs = self.runs.iter().rev().filter_map(|run| run.config_dir.as_deref());
-        let of_transcript = self.transcript_path.as_deref().and_then(config_of);
-        let own = of_runs.chain(of_transcript).find(|dir| *dir == config || dir.is_dir());
-        own.is_none_or(|own| !are_two_accounts(own, config))
     }
 
     /// Notes why a fact is believed, in place of what was believed before.

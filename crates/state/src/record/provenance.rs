@@ -155,6 +155,7 @@ pub fn strip_power(record: &mut SessionRecord) {
     record.project_dir = None;
     record.persistent = false;
     record.permission_mode = None;
+    record.account = None;
 }
 
 /// Lets no run of a record be acted on.

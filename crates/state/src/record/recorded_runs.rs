@@ -121,12 +121,17 @@ fn unread_starts(
             || untrusted_since(&held.record).is_some()
             || !held.record.runs.iter().all(is_vouched_for)
     });
-    let (events, _) = spool::read(path, if edited { 0 } else { read_to }, session, key, i64::MIN)?;
+    // Lines without a code change nothing in a genuine record, also where settle has passed them: an agent in a container
+    // without the machine's key is heard of in no other way.
+    let from = if edited { 0 } else { read_to };
+    let passed = if from > 0 { spool::read(path, 0, session, key, i64::MIN)?.0 } else { Vec::new() };
+    let passed = passed.into_iter().filter(|read| read.offset < from && read.origin == Origin::Foreign);
+    let events = passed.chain(spool::read(path, from, session, key, i64::MIN)?.0);
     let mut open: Vec<(u32, u64, PidDomain, bool)> = Vec::new();
     for Read { offset, event, origin } in events {
         // Two accounts may have a session with this id, and one spool. What names no account may be either's.
         let theirs = |of: PathBuf| config.is_some_and(|config| are_two_accounts(&of, config));
-        if event.config_dir().is_some_and(theirs) {
+        if event.means_the_same_here() && event.config_dir().is_some_and(theirs) {
             continue;
         }
         let recorded = |link: &&Link| {
@@ -284,6 +289,19 @@ mod tests {
         });
         assert_eq!(room.open(Some(&room.key)), []);
         room.hear("SessionStart", Some(&room.key));
+        assert_eq!(room.open(Some(&room.key)), [(1, contained())]);
+    }
+
+    /// The hook of an agent in a container has no key: what it says changes nothing in a record, and protects all the same.
+    #[test]
+    fn an_agent_that_could_not_seal_its_lines_is_known_behind_a_settle() {
+        let room = Room::new();
+        room.hear("SessionStart", None);
+        let length = std::fs::metadata(spool::path(&room.state, room.id.id())).unwrap().len();
+        room.store(|record| {
+            (record.status, record.runs) = (Status::Crashed, vec![run(5, true, None)]);
+            record.spool_offset = length;
+        });
         assert_eq!(room.open(Some(&room.key)), [(1, contained())]);
     }
 
