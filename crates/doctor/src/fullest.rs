@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use agents::claude::{ConfigDir, Source, walk};
+use agents::claude::{ConfigDir, Source, account, walk};
 use agents::{SessionId, SessionKey, Stamp};
 use state::record::{self, SessionRecord};
 use transcript::{Buffer, Doubt, Status, Succession, succession};
@@ -278,6 +278,9 @@ impl Clinic {
     ) -> Result<Fullest, Error> {
         let there = read_file(path)?;
         let read = there.as_ref().map(|(_, stamp)| *stamp);
+        if read.is_some() && self.is_retargeted(conversation) {
+            return Ok(Fullest { remade: None, beside: Vec::new(), read, unread: false, doubtful: false });
+        }
         let now = there.as_ref().map(|(bytes, _)| blake3::hash(bytes));
         let mut unreadable = HashSet::new();
         let mut versions = Vec::new();
@@ -338,6 +341,22 @@ impl Clinic {
         };
         let doubtful = remade.is_none() && sum.beside.is_empty() && doubtful();
         Ok(Fullest { remade, beside: sum.beside, read, unread, doubtful })
+    }
+
+    /// Whether the directory of a copy is another account's by now: a link that was pointed elsewhere. What the copy holds
+    /// and the file does not was never lost, and belongs into no file of that account.
+    pub(crate) fn is_retargeted(&self, conversation: &Conversation) -> bool {
+        let (Some(session), config) = (&conversation.session, conversation.config.as_path()) else {
+            return false;
+        };
+        let now = account(config);
+        let keys = record::keys(&self.state).unwrap_or_default().into_iter();
+        let mut of_id = keys
+            .filter(|key| key.id() == session)
+            .filter_map(|key| record::load(&self.state, None, &key).ok().flatten());
+        of_id.any(|held| {
+            held.record.ran_in(config) && held.record.account_here().is_some_and(|own| own != now)
+        })
     }
 
     fn record_of(&self, session: &SessionId, config: &ConfigDir) -> Option<SessionRecord> {

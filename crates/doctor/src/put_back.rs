@@ -227,6 +227,12 @@ impl Clinic {
             is_there(&path).then_some((conversation, mirrored, path))
         });
         let Some((conversation, mirrored, path)) = found else { return Ok(None) };
+        if self.is_retargeted(&conversation) {
+            let config = conversation.config.display();
+            return Ok(Some(Err(Refusal::Doubtful(format!(
+                "{config} is another account's directory now than when the copy was made; point it back first"
+            )))));
+        }
         let choice = match self.vault.choose(&conversation, &mirrored, wanted) {
             Ok(Some(choice)) => choice,
             Ok(None) => return Ok(None),

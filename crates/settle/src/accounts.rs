@@ -84,7 +84,7 @@ mod tests {
     fn record(key: SessionKey, config: Option<&Path>) -> (SessionKey, SessionRecord) {
         let mut record = SessionRecord::new(key.clone(), Timestamp::UNIX_EPOCH);
         record.transcript_path = config.map(|config| config.join(format!("projects/-x/{ID}.jsonl")));
-        record.account = config.map(agents::claude::account);
+        record.account = config.map(state::record::Account::here);
         (key, record)
     }
 

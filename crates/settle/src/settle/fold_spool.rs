@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agents::SessionKey;
-use agents::claude::account;
 use jiff::Timestamp;
 use state::journal::Entry;
-use state::record::SessionRecord;
+use state::record::{Account, SessionRecord};
 use state::seal::Origin;
 use state::spool;
 
@@ -103,7 +102,7 @@ impl Settler {
             if record.account.is_none() && read.origin == Origin::Genuine && read.event.means_the_same_here()
             {
                 let config = read.event.config_dir().filter(|config| config.is_dir());
-                record.account = config.map(|config| account(&config));
+                record.account = config.map(|config| Account::here(&config));
             }
             self.fold_event(record, read, progress, notes, settled);
         }

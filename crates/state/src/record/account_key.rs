@@ -8,9 +8,28 @@ use std::path::{Path, PathBuf};
 use agents::claude::pid_domain::PidDomain;
 use agents::claude::{account, are_two_accounts, config_of};
 use agents::{SessionId, SessionKey};
+use serde::{Deserialize, Serialize};
 
 use super::{RecordError, Run, SessionRecord, keys, load};
 use crate::StateDir;
+
+/// An account, as it was learned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Account {
+    /// The folder in which its transcripts really lie.
+    pub dir: PathBuf,
+    /// The pid namespace in which that path was seen: in a container it may mean another folder, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_namespace: Option<String>,
+}
+
+impl Account {
+    /// The account of a configuration directory that is here.
+    pub fn here(config: &Path) -> Account {
+        Account { dir: account(config), pid_namespace: PidDomain::own().namespace }
+    }
+}
 
 /// Several records say that they are this account's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +53,9 @@ pub fn key_among(
     }
     let (is_here, own) = (config.is_dir(), account(config));
     let marked = SessionKey::of_account(id.clone(), &own);
-    let claims = |record: &&&SessionRecord| match (is_here, &record.account) {
-        (true, account) => account.as_ref() == Some(&own),
-        (false, _) => record.ran_in(config),
+    let claims = |record: &&&SessionRecord| match is_here {
+        true => record.account_here() == Some(&own),
+        false => record.ran_in(config),
     };
     let mut claiming = records.iter().filter(claims);
     match (claiming.next(), claiming.next()) {
@@ -44,10 +63,10 @@ pub fn key_among(
         (Some(_), Some(_)) => return Err(SeveralClaims),
         (None, _) => {}
     }
-    // Records of 0.1.0, and of sessions that were seen in containers alone, do not know their account.
+    // Records of 0.1.0 do not know their account, and in a container it is not known by the host's path.
     let candidates: Vec<&SessionKey> = records
         .iter()
-        .filter(|record| record.account.is_none() && record.may_be_of(config))
+        .filter(|record| record.account_here().is_none() && record.may_be_of(config))
         .map(|record| &record.session_id)
         .collect();
     let is_free = |key: &SessionKey| !records.iter().any(|record| record.session_id == *key);
@@ -74,7 +93,7 @@ pub fn key_for(state: &StateDir, id: &SessionId, config: &Path) -> Result<Sessio
     let is_alone = marked == first || !super::file::exists(state, &marked);
     // The usual case, without a list of all records.
     let is_usual =
-        held.as_ref().is_some_and(|held| held.record.account.as_ref() == Some(&own)) && config.is_dir();
+        held.as_ref().is_some_and(|held| held.record.account_here() == Some(&own)) && config.is_dir();
     if is_usual && is_alone {
         return Ok(first);
     }
@@ -83,7 +102,10 @@ pub fn key_for(state: &StateDir, id: &SessionId, config: &Path) -> Result<Sessio
     let records: Vec<&SessionRecord> = held.iter().flatten().map(|held| &held.record).collect();
     key_among(&records, id, config).map_err(|SeveralClaims| RecordError::Broken {
         path: state.session_health().join(format!("{marked}.lock")),
-        why: format!("several records say that they are {}'s session {id}", config.display()),
+        why: format!(
+            "several records say that they are session {id} of {}; move the one away that this machine did not make",
+            config.display()
+        ),
     })
 }
 
@@ -98,8 +120,8 @@ impl SessionRecord {
     /// Whether it may be a session of this account: nothing shows that it is another one's. What a run in a container calls
     /// its directory tells nothing: the same path may be another folder here.
     pub fn may_be_of(&self, config: &Path) -> bool {
-        match &self.account {
-            Some(own) => !config.is_dir() || *own == account(config),
+        match self.account_here() {
+            Some(own) => !config.is_dir() || own == account(config),
             None => self.directory_here().is_none_or(|own| !are_two_accounts(&own, config)),
         }
     }
@@ -107,8 +129,14 @@ impl SessionRecord {
     /// Learns the account, where it is not known yet and its directory is here.
     pub fn learn_account(&mut self) {
         if self.account.is_none() {
-            self.account = self.directory_here().map(|config| account(&config));
+            self.account = self.directory_here().map(|config| Account::here(&config));
         }
+    }
+
+    /// The folder of its account, where that path means here what it meant when it was learned.
+    pub fn account_here(&self) -> Option<&Path> {
+        let known = self.account.as_ref()?;
+        (known.pid_namespace == PidDomain::own().namespace).then_some(known.dir.as_path())
     }
 
     /// The configuration directory by a path that means here what it means to the agent: the newest run's in this pid
@@ -126,10 +154,94 @@ impl SessionRecord {
     /// another account by now, the folder itself.
     pub fn account_dir(&self) -> Option<PathBuf> {
         let config = self.config_dir()?;
-        let own = self.account.as_ref().filter(|own| own.is_dir());
+        let own = self.account_here().filter(|own| own.is_dir());
         Some(match own {
-            Some(own) if config.is_dir() && account(&config) != *own => own.clone(),
+            Some(own) if config.is_dir() && account(&config) != own => own.to_path_buf(),
             _ => config,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    const ID: &str = "0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3e";
+
+    fn id() -> SessionId {
+        SessionId::new(ID).unwrap()
+    }
+
+    /// Accounts by name, in a folder of their own.
+    struct Room(tempfile::TempDir);
+
+    impl Room {
+        fn new(accounts: &[&str]) -> Room {
+            let room = Room(tempfile::tempdir().unwrap());
+            for account in accounts {
+                crate::durable::private_dir(&room.path(account).join("projects")).unwrap();
+            }
+            room
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(name)
+        }
+    }
+
+    fn first(config: &Path) -> SessionRecord {
+        let mut record = SessionRecord::new(SessionKey::first(id()), Timestamp::UNIX_EPOCH);
+        record.transcript_path = Some(config.join(format!("projects/-x/{ID}.jsonl")));
+        record.account = Some(Account::here(config));
+        record
+    }
+
+    /// The directory is away (unmounted), a copy of it is used, and then it is back: they are two accounts.
+    #[test]
+    fn a_copy_is_not_the_account_that_is_away() {
+        let room = Room::new(&["own", "copy"]);
+        let (own, copy) = (room.path("own"), room.path("copy"));
+        let record = first(&own);
+        std::fs::rename(&own, room.path("away")).unwrap();
+        let marked = SessionKey::of_account(id(), &copy);
+        assert_eq!(key_among(&[&record], &id(), &copy), Ok(marked));
+        assert_eq!(key_among(&[&record], &id(), &own), Ok(SessionKey::first(id())), "by its name");
+    }
+
+    #[test]
+    fn a_link_that_points_to_another_account_by_now_is_that_account() {
+        let room = Room::new(&["personal", "work"]);
+        let link = room.path("link");
+        std::os::unix::fs::symlink(room.path("personal"), &link).unwrap();
+        let record = first(&link);
+        assert_eq!(key_among(&[&record], &id(), &link), Ok(SessionKey::first(id())));
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(room.path("work"), &link).unwrap();
+        let marked = SessionKey::of_account(id(), &room.path("work"));
+        assert_eq!(key_among(&[&record], &id(), &link), Ok(marked));
+        assert_eq!(record.account_dir(), Some(room.path("personal")), "its own is where it was");
+    }
+
+    #[test]
+    fn in_a_container_the_hosts_path_tells_nothing() {
+        let room = Room::new(&["own"]);
+        let mut record = first(Path::new("/host/only"));
+        record.account =
+            Some(Account { dir: "/host/only".into(), pid_namespace: Some("pid:[1]".to_owned()) });
+        assert_eq!(key_among(&[&record], &id(), &room.path("own")), Ok(SessionKey::first(id())));
+    }
+
+    /// A record that was copied to another name does not hide the genuine one.
+    #[test]
+    fn two_records_that_claim_one_account_are_neither() {
+        let room = Room::new(&["own"]);
+        let own = room.path("own");
+        let genuine = first(&own);
+        let mut stray = first(&own);
+        stray.session_id = SessionKey::of_account(id(), &own);
+        assert_eq!(key_among(&[&genuine, &stray], &id(), &own), Err(SeveralClaims));
+        stray.account = None;
+        assert_eq!(key_among(&[&genuine, &stray], &id(), &own), Ok(SessionKey::first(id())));
     }
 }

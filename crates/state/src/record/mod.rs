@@ -9,7 +9,7 @@ mod provenance;
 mod recorded_runs;
 mod run;
 
-pub use account_key::{SeveralClaims, key_among, key_for};
+pub use account_key::{Account, SeveralClaims, key_among, key_for};
 pub use file::{Held, RecordError, keys, load, set_aside, store};
 pub use provenance::{GenuineRun, Machine, Provenance, strip_power, untrusted_since};
 pub use recorded_runs::{SAID_GONE, recorded_runs};
@@ -153,9 +153,9 @@ pub struct SessionRecord {
     /// Its transcript.
     #[serde(default)]
     pub transcript_path: Option<PathBuf>,
-    /// The folder in which its account's transcripts really lie, once that is known; never computed again.
+    /// Whose it is, once that is known; never computed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account: Option<PathBuf>,
+    pub account: Option<Account>,
     /// The directory it belongs to: where its first agent was started.
     #[serde(default)]
     pub project_dir: Option<PathBuf>,
