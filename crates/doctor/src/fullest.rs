@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use agents::claude::{ConfigDir, Source, account, walk};
+use agents::claude::{ConfigDir, Source, is_account, walk};
 use agents::{SessionId, SessionKey, Stamp};
 use state::record::{self, SessionRecord};
 use transcript::{Buffer, Doubt, Status, Succession, succession};
@@ -349,13 +349,13 @@ impl Clinic {
         let (Some(session), config) = (&conversation.session, conversation.config.as_path()) else {
             return false;
         };
-        let now = account(config);
         let keys = record::keys(&self.state).unwrap_or_default().into_iter();
         let mut of_id = keys
             .filter(|key| key.id() == session)
             .filter_map(|key| record::load(&self.state, None, &key).ok().flatten());
         of_id.any(|held| {
-            held.record.ran_in(config) && held.record.account_here().is_some_and(|own| own != now)
+            held.record.ran_in(config)
+                && held.record.account_here().is_some_and(|own| !is_account(own, config))
         })
     }
 

@@ -24,7 +24,9 @@ pub use environment::{CHILD_VARIABLES, launch_variables};
 pub use find::{FindError, TranscriptFile, find_session};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners, RecordedRun, RunLookup, newest_row_ms};
-pub use places::{ConfigDir, account, are_two_accounts, config_dirs, config_of, distinct_accounts, slug};
+pub use places::{
+    ConfigDir, account, are_two_accounts, config_dirs, config_of, distinct_accounts, is_account, slug,
+};
 pub use silent::MAY_BE_IN_IT;
 pub use survivors::{Belongs, Gone, Survivor, survivors};
 pub use trust::is_trusted;

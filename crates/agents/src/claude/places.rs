@@ -1,3 +1,4 @@
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,7 +71,16 @@ pub fn account(config: &Path) -> PathBuf {
 /// Whether two configuration directories are two accounts beyond doubt: both are here, and have different transcripts. A path
 /// that does not exist here may be the other one's name in a container, or where it was before it was moved.
 pub fn are_two_accounts(one: &Path, two: &Path) -> bool {
-    one != two && one.is_dir() && two.is_dir() && account(one) != account(two)
+    one != two && one.is_dir() && two.is_dir() && !is_account(&account(one), two)
+}
+
+/// Whether a configuration directory is of the account with this folder. One folder may have two paths, by a bind mount.
+pub fn is_account(folder: &Path, config: &Path) -> bool {
+    let identity = |path: &Path| {
+        let meta = std::fs::metadata(path.join("projects")).ok()?;
+        Some((meta.dev(), meta.ino()))
+    };
+    folder == account(config) || identity(folder).is_some_and(|folder| Some(folder) == identity(config))
 }
 
 /// One configuration directory for each account, the first of each: those that share their transcripts by a link would

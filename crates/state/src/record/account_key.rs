@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use agents::claude::pid_domain::PidDomain;
-use agents::claude::{account, are_two_accounts, config_of};
+use agents::claude::{account, are_two_accounts, config_of, is_account};
 use agents::{SessionId, SessionKey};
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub fn key_among(
     let (is_here, own) = (config.is_dir(), account(config));
     let marked = SessionKey::of_account(id.clone(), &own);
     let claims = |record: &&&SessionRecord| match is_here {
-        true => record.account_here() == Some(&own),
+        true => record.account_here().is_some_and(|own| is_account(own, config)),
         false => record.ran_in(config),
     };
     let mut claiming = records.iter().filter(claims);
@@ -121,7 +121,7 @@ impl SessionRecord {
     /// its directory tells nothing: the same path may be another folder here.
     pub fn may_be_of(&self, config: &Path) -> bool {
         match self.account_here() {
-            Some(own) => !config.is_dir() || own == account(config),
+            Some(own) => !config.is_dir() || is_account(own, config),
             None => self.directory_here().is_none_or(|own| !are_two_accounts(&own, config)),
         }
     }
@@ -156,7 +156,7 @@ impl SessionRecord {
         let config = self.config_dir()?;
         let own = self.account_here().filter(|own| own.is_dir());
         Some(match own {
-            Some(own) if config.is_dir() && account(&config) != own => own.to_path_buf(),
+            Some(own) if config.is_dir() && !is_account(own, &config) => own.to_path_buf(),
             _ => config,
         })
     }
