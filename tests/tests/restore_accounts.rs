@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use lab::Lab;
 use lab::agent::VERSIONS;
@@ -20,14 +21,33 @@ fn environment(lab: &Lab, session: &str) -> BTreeMap<String, String> {
     pairs.filter_map(|pair| pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect()
 }
 
-#[test]
-fn each_agent_keeps_its_account_and_its_settings() {
-    let lab = Lab::new(VERSIONS[2]).unwrap();
-    lab.wire().unwrap();
+/// Another account, wired as the first one is.
+fn second_account(lab: &Lab) -> PathBuf {
     let other = lab.home.root().join("other-account");
     fs::create_dir(&other).unwrap();
     fs::copy(lab.home.config().join("settings.json"), other.join("settings.json")).unwrap();
     fs::copy(lab.home.home().join(".claude.json"), other.join(".claude.json")).unwrap();
+    other
+}
+
+/// Two accounts with one id, an agent of each at rest in a pane: the first one's record and the second one's.
+fn one_id_in_two_accounts(lab: &Lab, other: &Path) -> (Value, Value) {
+    lab.shell().unwrap();
+    lab.type_line("work:0.0", &format!("claude --session-id {ID} 'ask-00 please'")).unwrap();
+    let one = lab.idle_at("work:0.0", "ask-00").unwrap();
+    let account = format!("CLAUDE_CONFIG_DIR={}", other.display());
+    lab.window(&format!("{account} exec claude --session-id {ID} 'ask-01 please'")).unwrap();
+    let two = lab.idle_at("work:1.0", "ask-01").unwrap();
+    (one, two)
+}
+
+const ID: &str = "5e55105e-0000-4000-8000-00000000000a";
+
+#[test]
+fn each_agent_keeps_its_account_and_its_settings() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    let other = second_account(&lab);
     let account = other.to_str().unwrap();
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude 'ask-00 please'").unwrap();
@@ -78,19 +98,10 @@ fn each_agent_keeps_its_account_and_its_settings() {
 /// One account is a copy of the other, so ids are shared: each has its own record, and comes back as what it was.
 #[test]
 fn one_id_in_two_accounts_is_two_sessions_and_each_comes_back() {
-    const ID: &str = "5e55105e-0000-4000-8000-00000000000a";
     let lab = Lab::new(VERSIONS[2]).unwrap();
     lab.wire().unwrap();
-    let other = lab.home.root().join("other-account");
-    fs::create_dir(&other).unwrap();
-    fs::copy(lab.home.config().join("settings.json"), other.join("settings.json")).unwrap();
-    fs::copy(lab.home.home().join(".claude.json"), other.join(".claude.json")).unwrap();
-    lab.shell().unwrap();
-    lab.type_line("work:0.0", &format!("claude --session-id {ID} 'ask-00 please'")).unwrap();
-    let one = lab.idle_at("work:0.0", "ask-00").unwrap();
-    let account = format!("CLAUDE_CONFIG_DIR={}", other.display());
-    lab.window(&format!("{account} exec claude --session-id {ID} 'ask-01 please'")).unwrap();
-    let two = lab.idle_at("work:1.0", "ask-01").unwrap();
+    let other = second_account(&lab);
+    let (one, two) = one_id_in_two_accounts(&lab, &other);
     assert_eq!((&one["sessionId"], &two["sessionId"]), (&json!(ID), &json!(ID)));
     assert_eq!(lab.records().len(), 2, "{:#?}", lab.records());
     assert_ne!(one["transcriptPath"], two["transcriptPath"]);
@@ -143,4 +154,40 @@ fn one_id_in_two_accounts_is_two_sessions_and_each_comes_back() {
     let task = |session: &str| lab.record(session).map(|record| record["task"].clone()).unwrap_or_default();
     assert!(task(ID).is_string());
     assert!(!task(&second).is_string(), "{}", task(&second));
+}
+
+/// A record that was edited gives a start no variables. The agent works for its own account all the same, and never for the
+/// one that has the same id; and where its account is gone, its name does not mean the other one's.
+#[test]
+fn a_session_never_means_the_other_accounts_conversation() {
+    let lab = Lab::new(VERSIONS[2]).unwrap();
+    lab.wire().unwrap();
+    let other = second_account(&lab);
+    let (_, two) = one_id_in_two_accounts(&lab, &other);
+    let marked = two["shortId"].as_str().unwrap();
+    let second = format!("{ID}@{}", marked.strip_prefix("5e55105e@").unwrap());
+    assert!(lab.rekindle(&["vault", "sync"]).unwrap().success());
+    lab.crash(&[ID, &second]).unwrap();
+    let path = lab.home.state().join(format!("session-health/{second}.lock"));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"schema\": 1", "\"schema\": 1,\n  \"edited\": true", 1)).unwrap();
+    lab.shell().unwrap();
+    let recovered = lab.rekindle(&["recover", &second]).unwrap();
+    assert!(recovered.success(), "{}", recovered.words());
+    let back = |record: &Value| record["shortId"] == marked && record["status"] == "active";
+    let place = lab.record_where("back", back).unwrap()["place"]["ref"].as_str().unwrap().to_owned();
+    let reached = lab.probe(&place, "probe-one").unwrap();
+    assert!(reached.contains("ask-01") && !reached.contains("ask-00"), "{reached}");
+
+    assert!(lab.rekindle(&["vault", "sync"]).unwrap().success());
+    lab.crash(&[&second]).unwrap();
+    fs::rename(&other, other.with_extension("away")).unwrap();
+    let shown = lab.rekindle(&["show", &second]).unwrap();
+    assert!(!shown.stdout.contains("ask-00"), "{}", shown.words());
+    let before = lab.record(ID).unwrap();
+    let named = lab.rekindle(&["name", &second, "away"]).unwrap();
+    assert!(named.success(), "{}", named.words());
+    assert_eq!(lab.record(ID).unwrap()["name"], before["name"]);
+    let plan = lab.rekindle(&["repair", &second, "--dry-run"]).unwrap();
+    assert!(!plan.stdout.contains("healthy"), "{}", plan.words());
 }
