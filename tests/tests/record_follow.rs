@@ -26,6 +26,13 @@ fn lives_here(lab: &Lab, session: &str) {
     let active: Vec<String> =
         lab.records().iter().filter(|record| record["status"] == "active").map(id).collect();
     assert_eq!(active, [session]);
+    // A process is in one session: whichever it left is no agent any more, though its process lives.
+    let status = lab.home.rekindle_json(&["status", "--all"]).unwrap();
+    let live = |agent: &&Value| agent["live"] == true;
+    let live: Vec<String> = status["agents"].as_array().unwrap().iter().filter(live).map(id).collect();
+    assert_eq!(live, [session], "{status}");
+    let explained = lab.home.rekindle_json(&["explain", PANE]).unwrap();
+    assert_eq!(explained["sessionId"], session, "{explained}");
 }
 
 fn exit(lab: &Lab, session: &str) -> Value {

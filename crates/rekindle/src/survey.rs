@@ -1,7 +1,8 @@
 //! A look at everything before something is shown: settled where that is possible, else as it is.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -83,13 +84,7 @@ impl Survey {
             return match self.view.in_pane(text).as_slice() {
                 [only] => Ok(only),
                 [] => Err(context.nobody_in(text)),
-                several => {
-                    let places =
-                        several.iter().filter_map(|agent| Some(agent.pane.as_ref()?.value.reference.clone()));
-                    let places = places.collect::<Vec<_>>().join(", ");
-                    Err(Failure::new(Exit::Usage, format!("{text} is a pane of {} servers", several.len()))
-                        .hint(format!("say which: {places}")))
-                }
+                several => Err(several_in_pane(text, several)),
             };
         }
         if let Some(session) = self.only_seen(text) {
@@ -172,6 +167,29 @@ pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
         // What ends this command and its group must not end the other one half way.
         .process_group(0)
         .spawn();
+}
+
+/// A place that means several agents: each is named by what tells it from the others.
+fn several_in_pane(text: &str, agents: &[&AgentView]) -> Failure {
+    let sockets: BTreeSet<&Path> =
+        agents.iter().filter_map(|agent| Some(agent.pane.as_ref()?.value.socket.as_path())).collect();
+    let several_servers = sockets.len() > 1;
+    let one = |agent: &&AgentView| {
+        let id = match (&agent.session, &agent.process) {
+            (Some(session), _) => session.value.short(),
+            (None, Some(process)) => format!("process {}", process.value.pid),
+            (None, None) => return None,
+        };
+        let pane = agent.pane.as_ref().filter(|_| several_servers);
+        Some(pane.map_or_else(|| id.clone(), |pane| format!("{id} ({})", pane.value.socket.display())))
+    };
+    let agents_here = agents.iter().filter_map(one).collect::<Vec<_>>().join(", ");
+    let message = if several_servers {
+        format!("{} tmux servers have a pane {text}", sockets.len())
+    } else {
+        format!("{} agents run in {text}", agents.len())
+    };
+    Failure::new(Exit::Usage, message).hint(format!("name one of them by its id: {agents_here}"))
 }
 
 fn unseen(session: &SessionKey) -> Failure {

@@ -6,6 +6,7 @@
 mod claims;
 mod fact;
 mod group;
+mod left;
 mod outlook;
 mod registered;
 #[cfg(test)]
@@ -46,7 +47,15 @@ pub enum State {
 }
 
 impl State {
-    /// The word that is shown.
+    /// What a person reads.
+    pub fn shown(self) -> &'static str {
+        match self {
+            State::Dormant => "waiting in its pane",
+            other => other.word(),
+        }
+    }
+
+    /// The word for programs.
     pub fn word(self) -> &'static str {
         match self {
             State::Busy => "busy",
@@ -101,7 +110,7 @@ pub struct AgentView {
     pub session: Option<Fact<SessionKey>>,
     /// The process that is or was in it.
     pub process: Option<Fact<Process>>,
-    /// Whether that process lives.
+    /// Whether that process lives, in this conversation: one that has gone on in another one is none of its agents.
     pub life: Life,
     /// Where it is or was.
     pub pane: Option<Fact<TmuxPlace>>,
@@ -133,6 +142,8 @@ pub struct AgentView {
     pub one_shot: bool,
     /// Whether another agent started it.
     pub nested: bool,
+    /// Whether its process runs and is in another conversation now.
+    pub left: bool,
     /// Whether it is busy while its transcript does not grow; whoever watches transcripts says so.
     pub stalled: bool,
 }

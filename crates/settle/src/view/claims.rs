@@ -9,6 +9,7 @@ use state::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace, untr
 use super::fact::{Claim, weigh};
 use super::{AgentView, Process, Sources, State};
 
+use crate::fold::LEFT;
 use crate::trust::is_untrusted;
 use crate::verdict::{may_hold_another, verdict};
 use crate::world::{Life, Proc, World};
@@ -33,6 +34,8 @@ pub(super) struct Claims {
     pub(super) reason: Option<String>,
     pub(super) one_shot: bool,
     pub(super) nested: bool,
+    /// Whether the process that is on record has gone on in another session.
+    pub(super) left: bool,
 }
 
 impl Claims {
@@ -87,11 +90,13 @@ impl Claims {
 
     /// Its process, by the process table.
     fn run(&mut self, run: &Run, world: &World, sure: Grade) {
-        let life = world.life(run);
+        // A process that has gone on in another session is no agent of this one.
+        let life = if self.left { Life::Dead } else { world.life(run) };
         self.life = Some(life);
         (self.one_shot, self.nested) = (run.one_shot, run.nested);
         let process = Process { pid: run.pid, start: run.proc_start };
         let (grade, words) = match life {
+            _ if self.left => (sure, "it runs, and is in another session now"),
             Life::Alive => (sure, "it runs, with the start time on record"),
             Life::Dead => (sure, "it is gone"),
             Life::Unknown => (Grade::Likely.min(sure), "whether it runs cannot be told from here"),
@@ -163,6 +168,13 @@ impl Claims {
     fn active(&mut self, record: &SessionRecord, world: &World, sure: Grade, source: &str) {
         let activity = record.activity.map(|activity| (State::from(activity.state), activity.since));
         match record.run().map_or(Life::Unknown, |run| world.life(run)) {
+            Life::Alive if self.left => {
+                self.reason = Some(LEFT.to_owned());
+                let words = "its agent went on in another session";
+                self.state.push(
+                    Claim::new(State::Ended, Grade::Likely.min(sure), source, words).at(record.last_seen),
+                );
+            }
             Life::Alive => match activity {
                 Some((state, since)) => {
                     let words = format!("the newest word of it is {}", state.word());
@@ -291,6 +303,7 @@ impl Claims {
             vaulted: weigh(self.vaulted),
             one_shot: self.one_shot,
             nested: self.nested,
+            left: self.left && self.life != Some(Life::Alive),
             stalled: false,
         })
     }

@@ -7,7 +7,8 @@ use state::record::Grade;
 
 use super::claims::Claims;
 use super::fact::Claim;
-use super::{Sources, is_ours};
+use super::left::left;
+use super::{Process, Sources, is_ours};
 use crate::accounts::key_of;
 use crate::world::{Entry, Life, Proc, World, place};
 
@@ -15,8 +16,9 @@ use crate::world::{Entry, Life, Proc, World, place};
 pub(super) fn groups(sources: &Sources<'_>) -> Vec<Claims> {
     let world = sources.world;
     let mut groups: Vec<Claims> = Vec::new();
+    let left = left(sources.records, world);
     for record in sources.records.values() {
-        let mut claims = Claims::default();
+        let mut claims = Claims { left: left.contains(&record.session_id), ..Claims::default() };
         claims.record(record, world);
         groups.push(claims);
     }
@@ -69,14 +71,15 @@ fn place_process(groups: &mut Vec<Claims>, pid: u32, process: &Proc, sources: &S
     let known =
         groups.iter().rposition(|group| group.life == Some(Life::Alive) && group.names(pid, process.start));
     let at = known.unwrap_or_else(|| stray(groups, pid, process, here.map(|(_, pane)| pane), sources));
+    // An argument may be a title, and /clear leads away from what was named at the start.
+    let named = process.named.iter().filter_map(|named| named_session(named, process, sources));
+    let named: Vec<SessionKey> =
+        named.filter(|session| !has_left(groups, session, pid, process.start)).collect();
     let group = &mut groups[at];
     group.running(process);
-    for named in &process.named {
-        // An argument may be a title, and /clear leads away from what was named at the start.
-        if let Some(session) = named_session(named, process, sources) {
-            let words = format!("the arguments of process {pid} name {}", session.short());
-            group.session.push(Claim::new(session, Grade::Likely, "process", words));
-        }
+    for session in named {
+        let words = format!("the arguments of process {pid} name {}", session.short());
+        group.session.push(Claim::new(session, Grade::Likely, "process", words));
     }
     if let Some((server, pane)) = here
         && !group.nested
@@ -112,7 +115,8 @@ fn stray(
     sources: &Sources<'_>,
 ) -> usize {
     let free = |groups: &[Claims], key: &SessionKey| {
-        groups.iter().position(|group| group.life != Some(Life::Alive) && group.about() == Some(key))
+        let free = |group: &Claims| group.life != Some(Life::Alive) && group.about() == Some(key);
+        groups.iter().position(free).filter(|_| !has_left(groups, key, pid, process.start))
     };
     let nested = sources.world.is_nested(pid);
     let tag = pane.and_then(|pane| SessionKey::parse(pane.tag.as_deref()?).ok()).filter(|_| !nested);
@@ -140,15 +144,27 @@ fn stray(
     at
 }
 
+/// Whether this process has left the session for another one: neither its arguments nor its pane's option lead it back.
+fn has_left(groups: &[Claims], session: &SessionKey, pid: u32, start: u64) -> bool {
+    let left = |group: &Claims| group.left && group.about() == Some(session) && group.names(pid, start);
+    groups.iter().any(left)
+}
+
 /// A pane's option: it speaks about the conversation's pane, and about the conversation of whoever is in the pane.
 fn tagged(groups: &mut [Claims], server: &Server, pane: &Pane) {
     let Some(Ok(session)) = pane.tag.as_deref().map(SessionKey::parse) else { return };
     let here = place(server, pane);
+    let left: Vec<Process> = groups
+        .iter()
+        .filter(|group| group.left && group.about() == Some(&session))
+        .flat_map(|group| group.process.iter().map(|claim| claim.value))
+        .collect();
     for group in groups {
         let lives_here = group.life == Some(Life::Alive)
             && group.pane.iter().any(|claim| claim.source == "terminal" && claim.value.same_pane(&here));
         let about = group.about() == Some(&session);
-        if lives_here {
+        let has_left = left.iter().any(|process| group.names(process.pid, process.start));
+        if lives_here && !has_left {
             let words = format!("the option of pane {} names {}", pane.id, session.short());
             group.session.push(Claim::new(session.clone(), Grade::Likely, "pane_option", words));
         }

@@ -156,6 +156,54 @@ fn the_registry_lags_behind_hooks() {
     assert_eq!(told(agent.session.as_ref()), ["+hook", "-registry"]);
 }
 
+/// `/clear` (2.1.325) and the session that 2.1.31 throws away at `--continue`: the process lives, and is in one session.
+#[test]
+fn a_session_that_its_agent_left_is_no_live_agent() {
+    let left = |session: &str, reason: &str| {
+        let mut record = record(session, 7);
+        record.status = Status::EndedCleanly;
+        record.reason = Some(reason.to_owned());
+        record.runs[0].ended_at = Some(at(10));
+        record
+    };
+    let check = |old: SessionRecord, new: SessionRecord, registered: Option<&str>| {
+        let mut world = world(&[(7, agent(7, "/dev/pts/0"))], vec![pane("%0", 0, None)]);
+        world.registry.extend(registered.map(|session| entry(session, 7, Life::Alive)));
+        let view = view_with(&[old.clone(), new.clone()], &world, None);
+        assert_eq!(view.agents.len(), 2);
+        let here: Vec<_> = view.in_pane("work:0.0").into_iter().map(session).collect();
+        assert_eq!(here, [Some((new.session_id.as_str(), Grade::Proven))]);
+        let old = view.of_session(&old.session_id).unwrap();
+        assert_eq!((old.state.value, old.is_live(), old.left), (State::Ended, false, true));
+        assert!(view.of_session(&new.session_id).is_some_and(|new| new.is_live() && !new.left));
+    };
+    // Whichever sorts first, and whatever the registry says: it may lag behind.
+    for (old, new) in [(A, B), (B, A)] {
+        for registered in [None, Some(new), Some(old)] {
+            for reason in ["clear", "resume", "left"] {
+                check(left(old, reason), record(new, 7), registered);
+            }
+            // Nobody has noted yet that it went on: the newest event tells.
+            let mut newer = record(new, 7);
+            newer.runs[0].heard_at = Some(at(30));
+            check(record(old, 7), newer, registered);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_left_its_session_for_an_unknown_one_is_not_put_back_by_its_arguments() {
+    let mut old = record(A, 7);
+    (old.status, old.reason) = (Status::EndedCleanly, Some("clear".to_owned()));
+    old.runs[0].ended_at = Some(at(10));
+    let process = Proc { named: vec![A.to_owned()], ..agent(7, "/dev/pts/0") };
+    let world = world(&[(7, process)], vec![pane("%0", 0, Some(A))]);
+    let view = view_with(&[old], &world, None);
+    let old = view.of_session(&id(A)).unwrap();
+    assert_eq!((old.state.value, old.is_live()), (State::Ended, false));
+    assert_eq!(view.agents.iter().filter(|agent| agent.is_live()).count(), 1);
+}
+
 #[test]
 fn an_agent_that_only_the_registry_knows() {
     let mut world = world(&[(7, agent(7, "/dev/pts/0"))], vec![pane("%0", 0, None)]);

@@ -64,7 +64,11 @@ pub(super) fn facts(context: &Context, agent: &AgentView) -> Vec<Shown> {
         Shown::of(
             "process",
             agent.process.as_ref(),
-            |process| format!("{}{}", process.pid, if agent.is_live() { "" } else { ", not running" }),
+            |process| match (agent.is_live(), agent.left) {
+                (true, _) => process.pid.to_string(),
+                (false, true) => format!("{}, in another session now", process.pid),
+                (false, false) => format!("{}, not running", process.pid),
+            },
             |process| json!({"pid": process.pid, "procStart": process.start}),
         ),
         Shown::of(
@@ -80,7 +84,7 @@ pub(super) fn facts(context: &Context, agent: &AgentView) -> Vec<Shown> {
         Shown::of(
             "state",
             Some(&agent.state),
-            |state| format!("{} {}", state.glyph(), state.word()),
+            |state| format!("{} {}", state.glyph(), state.shown()),
             |state| state.word().into(),
         ),
         Shown::of("name", agent.name.as_ref(), text, same),
