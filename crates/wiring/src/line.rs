@@ -20,12 +20,20 @@ pub struct TmuxWish {
     pub text: Vec<u8>,
 }
 
+/// How the line begins by which tmux reads a file of ours.
+const READS: &str = "source-file -q ";
+
+/// Whether a line that `init` added is the one in the configuration of tmux: the look of the status line is one, too.
+pub(crate) fn is_tmux_line(line: &str) -> bool {
+    line.starts_with(READS)
+}
+
 impl TmuxWish {
     /// The line that reads the file of ours.
     pub fn line(&self) -> String {
         // Nothing within single quotes means anything to tmux, and a quote itself is written outside of them.
         let path = self.file.to_string_lossy().replace('\'', "'\"'\"'");
-        format!("source-file -q '{path}'")
+        format!("{READS}'{path}'")
     }
 }
 

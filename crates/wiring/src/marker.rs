@@ -4,6 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::line::is_tmux_line;
+use crate::record::{Record, place};
+
 /// Where everything about the wiring lies in the state directory.
 pub(crate) fn folder(state_dir: &Path) -> PathBuf {
     state_dir.join("wiring")
@@ -28,8 +31,9 @@ pub fn is_wired(state_dir: &Path, config_dir: &Path) -> bool {
 
 /// Whether `rekindle init --tmux` wired the configuration of tmux.
 pub fn is_tmux_wired(state_dir: &Path) -> bool {
-    let record = crate::record::Record::read(&crate::record::place(state_dir, None));
-    record.is_ok_and(|record| record.is_some_and(|record| !record.lines.is_empty()))
+    let record = Record::read(&place(state_dir, None));
+    let has_line = |record: Record| record.lines.iter().any(|added| is_tmux_line(&added.line));
+    record.is_ok_and(|record| record.is_some_and(has_line))
 }
 
 /// The paths by which an agent may name this directory: as it is spelled, and as it is.
@@ -41,6 +45,8 @@ pub(crate) fn spellings(config_dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::TmuxWish;
+    use crate::record::LineRecord;
 
     #[test]
     fn one_directory_has_one_name() {
@@ -48,6 +54,22 @@ mod tests {
         assert_eq!(name, name_of(Path::new("/home/u/./.claude/")));
         assert_ne!(name, name_of(Path::new("/home/u/.claude-2")));
         assert_eq!(name.len(), 16);
+    }
+
+    #[test]
+    fn a_chosen_look_of_the_status_line_is_no_wiring_of_tmux() {
+        let state = tempfile::tempdir().unwrap();
+        state::durable::private_dir(&folder(state.path())).unwrap();
+        let wired = |lines: &[&str]| {
+            let lines =
+                lines.iter().map(|line| LineRecord { line: (*line).to_owned(), ..Default::default() });
+            let record = Record { lines: lines.collect(), ..Record::default() };
+            record.write(&place(state.path(), None)).unwrap();
+            is_tmux_wired(state.path())
+        };
+        assert!(!wired(&["statusline.preset = \"plain\""]));
+        let tmux = TmuxWish { conf: "/c".into(), file: "/home/u/it's.conf".into(), text: Vec::new() };
+        assert!(wired(&["statusline.preset = \"plain\"", &tmux.line()]));
     }
 
     #[test]
