@@ -284,6 +284,17 @@ fn the_steps_are_shown_and_its_user_may_have_it_go_on() {
     let sent = gone_on(&lab);
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert!(sent[0].contains("Nothing was half done: the last turn had ended."), "{}", sent[0]);
+    // What rekindle asked is neither the user's task nor the user's last prompt.
+    let path = record["transcriptPath"].as_str().unwrap();
+    assert!(wait_until(PATIENCE, || fs::read_to_string(path).unwrap().contains(GO_ON)));
+    for command in ["status", "vault list", "recover --preview"] {
+        let mut words: Vec<&str> = command.split(' ').collect();
+        words.extend((command == "recover --preview").then_some("work:0.0"));
+        let shown = rekindle(&lab, &words).stdout;
+        let task = shown.lines().all(|line| !line.starts_with("Task: Your session"));
+        let listed = command == "recover --preview" || !shown.contains("Your session");
+        assert!(task && listed && shown.contains("ask-00 please"), "{command}: {shown}");
+    }
 }
 
 /// One by its name, then all at once. Two of them crashed in one pane, one after the other: the newer one gets it, and does
@@ -353,7 +364,7 @@ fn a_fresh_agent_that_asks_first_is_started_once() {
     lab.home.script("bd", &starts).unwrap();
     let done = recover(&lab, &["--all"]);
     assert_eq!(done["panes"][0]["outcome"], "refused", "{done}");
-    assert!(done["panes"][0]["reason"].as_str().unwrap().contains("runs cat by now"), "{done}");
+    assert!(done["panes"][0]["reason"].as_str().unwrap().contains("is running cat now"), "{done}");
     assert_eq!(lab.pane("work:0.0", "#{pane_current_command}").unwrap(), "cat");
 
     lab.home.script("bd", "echo '[]'").unwrap();

@@ -178,7 +178,7 @@ impl Material<'_> {
                 Step::Stopped => String::new(),
             }),
             half_done: in_short(&talk.open, SHOWN),
-            prompts: talk.exchanges.iter().filter(|exchange| exchange.prompt.is_some()).count(),
+            prompts: talk.exchanges.iter().filter(|exchange| exchange.is_asked_by_user()).count(),
             replies: talk.exchanges.iter().filter(|exchange| exchange.has_reply()).count(),
             prompt,
             beads: self.handoff.beads(),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use transcript::is_own_prompt;
 
 use crate::clean::clean;
 use crate::cut::beginning;
@@ -83,6 +84,11 @@ impl Exchange {
         self.steps.iter().any(|step| matches!(step, Step::Said(_)))
     }
 
+    /// Whether its user began it: a prompt of rekindle's own is nobody's task.
+    pub fn is_asked_by_user(&self) -> bool {
+        self.prompt.as_deref().is_some_and(|prompt| !is_own_prompt(prompt))
+    }
+
     /// The exchange as text, without secrets.
     pub fn text(&self, zone: &TimeZone) -> String {
         let mut text = String::new();
@@ -92,7 +98,9 @@ impl Exchange {
                 (_, Some(at)) => format!(" ({})", local(at, zone)),
                 (_, None) => String::new(),
             };
-            entry(&mut text, &format!("User{known}"), prompt);
+            // An agent that reads it must not take it for the user's words.
+            let who = if self.is_asked_by_user() { "User" } else { "rekindle" };
+            entry(&mut text, &format!("{who}{known}"), prompt);
         }
         for step in &self.steps {
             step.write(&mut text);

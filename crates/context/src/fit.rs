@@ -56,7 +56,7 @@ fn gap(left_out: usize, what: &str) -> String {
 /// Fits exchanges into the room there is.
 pub(crate) fn fit(exchanges: &[Exchange], limits: Limits, zone: &TimeZone) -> Fitted {
     let mut room = Room { lines: limits.lines, characters: characters(limits.tokens) };
-    let first = exchanges.iter().position(|exchange| exchange.prompt.is_some());
+    let first = exchanges.iter().position(Exchange::is_asked_by_user);
     let first_prompt = first.and_then(|first| {
         let part = room.part(4);
         Some(beginning(&exchanges[first].prompt_text(zone)?, part.lines.max(1), part.characters))

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use transcript::{RESUMED, TAKES_OVER};
+
 use crate::HEADING;
 use crate::exchange::Deed;
 use crate::half_done::in_short;
@@ -42,12 +44,12 @@ impl GoOn<'_> {
     /// The prompt, without secrets.
     pub fn prompt(&self) -> String {
         let begin = match self.back {
-            Back::Resumed => "Your session broke off and has been restored.".to_owned(),
-            Back::Fresh => format!(
-                "You take over a session that broke off. The {HEADING} that you were given says what was said and done."
-            ),
+            Back::Resumed => RESUMED.to_owned(),
+            Back::Fresh => {
+                format!("{TAKES_OVER} The {HEADING} that you were given says what was said and done.")
+            }
             Back::FreshWithFile(file) => format!(
-                "You take over a session that broke off. Read {} first, all of it: it says what was said and done.",
+                "{TAKES_OVER} Read {} first, all of it: it says what was said and done.",
                 file.display()
             ),
         };
@@ -99,10 +101,13 @@ mod tests {
         );
         let fresh = GoOn { back: Back::FreshWithFile(Path::new("/s/c.md")), ..resumed };
         assert!(fresh.prompt().starts_with("You take over a session that broke off. Read /s/c.md first,"));
+        assert!(transcript::is_own_prompt(&fresh.prompt()));
+        assert!(transcript::is_own_prompt(&GoOn { back: Back::Fresh, ..resumed }.prompt()));
         let long = [Deed { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
         assert!(GoOn { open: Some(&long), ..fresh }.prompt().chars().count() < 700);
         for turn_ended in [Some(true), Some(false), None] {
             let prompt = GoOn { open: Some(&[]), turn_ended, ..resumed }.prompt();
+            assert!(transcript::is_own_prompt(&prompt), "{prompt}");
             assert!(!prompt.contains('\n') && prompt.contains("Do not apologise"), "{prompt}");
         }
     }

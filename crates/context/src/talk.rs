@@ -48,7 +48,8 @@ impl Talk {
 
     /// The user's last words.
     pub fn last_prompt(&self) -> Option<&str> {
-        self.exchanges.iter().rev().find_map(|exchange| exchange.prompt.as_deref())
+        let asked = self.exchanges.iter().rev().find(|exchange| exchange.is_asked_by_user());
+        asked.and_then(|exchange| exchange.prompt.as_deref())
     }
 
     /// What the agent said or did last.
@@ -222,6 +223,16 @@ mod tests {
         assert_eq!(told.exchanges[1].steps, [Step::Said("Reviewed.".into()), Step::Ran("ls".into())]);
         assert_eq!(told.last_action(), Some(&Step::Said("Reviewed.".into())));
         assert_eq!(told.last_prompt(), Some("/review 12"));
+    }
+
+    #[test]
+    fn a_prompt_of_rekindles_own_is_told_as_such() {
+        let own = format!("{} Go on with your task from there.", transcript::RESUMED);
+        let told = talk(&[("user", "mend it".into()), said("Yes."), ("user", own.into()), said("On.")]);
+        assert_eq!(told.last_prompt(), Some("mend it"));
+        assert_eq!(told.exchanges.len(), 2);
+        let text = told.exchanges[1].text(&jiff::tz::TimeZone::UTC);
+        assert!(text.starts_with("rekindle") && !text.contains("User"), "{text}");
     }
 
     #[test]

@@ -90,7 +90,8 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Option<String> {
     let time = |said: &Said| said.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let spoken = |said: &Said| Spoken { uuid: said.uuid.clone(), offset: said.offset, at: time(said) };
-    if let Some(prompt) = &ending.prompt {
+    // What rekindle asked is said to the agent like anything else; only a task it is not.
+    if let Some(prompt) = ending.own_prompt.as_ref().or(ending.prompt.as_ref()) {
         record.last_prompt = Some(spoken(prompt));
         record.last_reply = ending.reply.as_ref().map(spoken);
         let mut hash = Sha256::new();
@@ -122,7 +123,8 @@ pub(crate) fn complete_talk(record: &mut SessionRecord, ending: &Ending) -> Opti
 pub(crate) fn complete_forgotten(record: &mut SessionRecord, ending: &Ending) {
     let time = |said: &Said| said.at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let spoken = |said: &Said| Spoken { uuid: said.uuid.clone(), offset: said.offset, at: time(said) };
-    record.last_prompt = ending.prompt.as_ref().map(spoken).or(record.last_prompt.take());
+    let prompt = ending.own_prompt.as_ref().or(ending.prompt.as_ref());
+    record.last_prompt = prompt.map(spoken).or(record.last_prompt.take());
     record.last_reply = ending.reply.as_ref().map(spoken).or(record.last_reply.take());
     record.model = ending.model.clone().or(record.model.take());
 }
@@ -144,10 +146,10 @@ pub(crate) fn complete_names(record: &mut SessionRecord) {
     record.place_hash = Some(hex(&Sha256::digest(place.as_bytes())));
 }
 
-/// The task by a prompt alone; a command is none.
+/// The task by a prompt alone; a command is none, nor is what rekindle itself asks.
 pub(crate) fn task_of(prompt: &str) -> Option<String> {
     let prompt = prompt.trim_start();
-    if prompt.starts_with('/') {
+    if prompt.starts_with('/') || transcript::is_own_prompt(prompt) {
         return None;
     }
     first_line(&bounded(&redact::redact(prompt)))
@@ -231,6 +233,19 @@ mod tests {
         assert_eq!(record.task.as_deref(), Some("Build the shop"));
         assert_eq!(complete_talk(&mut record, &prompt), None);
         assert_eq!(record.task.as_deref(), Some("Build the shop"));
+    }
+
+    #[test]
+    fn what_rekindle_asks_is_no_task() {
+        let own = format!("{} Nothing was half done.", transcript::RESUMED);
+        assert_eq!(task_of(&own), None);
+        assert_eq!(task_of("mend it").as_deref(), Some("mend it"));
+        let mut record = record();
+        record.task = Some("mend it".to_owned());
+        let continued = Ending { own_prompt: said(&own), ..Ending::default() };
+        assert_eq!(complete_talk(&mut record, &continued), None);
+        assert_eq!(record.task.as_deref(), Some("mend it"));
+        assert!(record.last_prompt.is_some(), "something was said in it");
     }
 
     #[test]

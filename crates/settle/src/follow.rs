@@ -101,11 +101,15 @@ pub(crate) fn takeovers(records: &mut BTreeMap<SessionKey, SessionRecord>) -> Ve
     let taken: Vec<_> = records.values().filter_map(unlinked).collect();
     let mut notes = Vec::new();
     for (old, new, at) in taken {
-        let mut chain = records.get(&old).map(|record| record.previous_ids.clone()).unwrap_or_default();
+        let before = records.get(&old);
+        let mut chain = before.map(|record| record.previous_ids.clone()).unwrap_or_default();
+        let task = before.and_then(|record| record.task.clone());
         chain.push(old.clone());
         if let Some(record) = records.get_mut(&new) {
             chain.retain(|id| *id != new && !record.previous_ids.contains(id));
             record.previous_ids.extend(chain);
+            // The fresh agent goes on with it; its own first prompt is rekindle's.
+            record.task = record.task.take().or(task);
             let entry = note(at, "session_followed", &new).with("from", old.as_str());
             notes.push(mark(entry, format!("takes over {old}")));
         }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::order::parents_first;
+use crate::own_prompt::is_own_prompt;
 
 /// Something that was said, and where it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Said {
 pub struct Ending {
     /// The user's last prompt.
     pub prompt: Option<Said>,
+    /// A prompt of rekindle's own that came after it.
+    pub own_prompt: Option<Said>,
     /// The agent's last words, of the same exchange or a later one.
     pub reply: Option<Said>,
     /// The name the user gave to the conversation.
@@ -116,8 +119,13 @@ impl Ending {
                 let exits = said.text.contains("<command-name>/exit</command-name>");
                 self.exited_ms = if exits { said.at_ms.or(Some(i64::MIN)) } else { goes_on };
                 if row["isMeta"] != true && is_prompt(&said.text) {
-                    self.prompt = Some(said);
                     self.reply = None;
+                    if is_own_prompt(&said.text) {
+                        self.own_prompt = Some(said);
+                    } else {
+                        self.prompt = Some(said);
+                        self.own_prompt = None;
+                    }
                 }
             }
             _ => {}
@@ -178,6 +186,26 @@ pub fn is_prompt(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RESUMED;
+
+    #[test]
+    fn a_prompt_of_rekindles_own_is_not_the_users_last_one() {
+        let row = |kind: &str, text: &str| {
+            serde_json::json!({"type": kind, "message": {"content": text}}).to_string() + "\n"
+        };
+        let own = format!("{RESUMED} Go on with your task from there.");
+        let rows =
+            [row("user", "mend it"), row("assistant", "yes"), row("user", &own), row("assistant", "on")];
+        let text = |said: &Option<Said>| said.as_ref().map(|said| said.text.clone());
+        let ending = Ending::of(rows.concat().as_bytes(), 0);
+        assert_eq!(text(&ending.prompt).as_deref(), Some("mend it"));
+        assert_eq!(text(&ending.own_prompt), Some(own));
+        assert_eq!(text(&ending.reply).as_deref(), Some("on"));
+        let asked = rows.concat() + &row("user", "and test it");
+        let ending = Ending::of(asked.as_bytes(), 0);
+        assert_eq!(text(&ending.prompt).as_deref(), Some("and test it"));
+        assert_eq!((ending.own_prompt, ending.reply), (None, None));
+    }
 
     const ROWS: &str = concat!(
         "half a row\"}\n",

@@ -168,8 +168,10 @@ fn a_fresh_agent_that_never_spoke_leaves_the_old_conversation_waiting() {
 fn a_fresh_agent_names_the_conversation_that_it_has_taken_over() {
     let mut old = told("old", &[start(agent(5, 0), 1)]).0;
     (old.status, old.next_id, old.previous_ids) = (Status::Crashed, Some(id("new")), vec![id("oldest")]);
+    old.task = Some("mend the cart".to_owned());
     let mut records = all(vec![old, told("new", &[start(agent(6, 0), 2)]).0]);
     assert_eq!(takeovers(&mut records).len(), 1);
+    assert_eq!(records[&id("new")].task.as_deref(), Some("mend the cart"));
     assert_eq!(names(&records[&id("new")].previous_ids), ["oldest", "old"]);
     assert!(takeovers(&mut records).is_empty(), "it is told once");
 }
