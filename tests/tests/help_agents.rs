@@ -25,7 +25,8 @@ fn help_of_status() {
       rekindle status --watch
       rekindle status work:1.0 --json
 
-    Signs: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.
+    Signs: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ◌ waiting in its
+    pane, ? unknown, · ended.
     AGE: how long it has been so. CTX: how full its context is. VAULT: the age of
     its newest copy. A name with a question mark is a guess: see `rekindle explain`.
     "#);

@@ -244,6 +244,19 @@ fn a_lazy_pane_waits_for_its_user() {
     let states: Vec<&Value> =
         shown["agents"].as_array().unwrap().iter().map(|agent| &agent["state"]).collect();
     assert_eq!(states, ["dormant", "dormant"], "a pane that waits is not crashed: {shown}");
+    let said = |args: &[&str]| lab.rekindle(args).unwrap().stdout;
+    for (command, expect) in [
+        ("status", &["◌ waiting in its pane", "2 waiting in their panes", "press Enter in its pane"][..]),
+        ("map", &["waiting in its pane", "0 live, 2 waiting in their panes"]),
+        ("recover --dry-run", &["No crashed sessions.", "2 agents are waiting in their panes."]),
+        ("restore --last", &["waiting in its pane", "or run `rekindle restore`"]),
+    ] {
+        let shown = said(&command.split(' ').collect::<Vec<_>>());
+        let missing: Vec<_> = expect.iter().filter(|words| !shown.contains(**words)).collect();
+        assert!(missing.is_empty() && !shown.contains("crashed  "), "{command}: {missing:?} {shown}");
+    }
+    let listed = lab.home.rekindle_json(&["recover", "--dry-run"]).unwrap();
+    assert_eq!(listed["agents"], json!([]), "{listed}");
     // Whoever asks for it gets it, whatever becomes of those that nobody asks for.
     lab.home.configure(&format!("[claude]\n{never}\nresume_fallback = \"error\"\n")).unwrap();
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();

@@ -201,7 +201,7 @@ impl Actor<'_> {
                 continue;
             }
             if step.decision.act.starts() {
-                restored.reason = format!("it waits in its pane: {}", step.decision.reason);
+                restored.reason = "press Enter in its pane to resume".to_owned();
                 self.show_in(socket, step, pane.as_deref(), &step.decision.reason, Turn::OnFocus);
                 lazy.extend(pane.clone());
             }

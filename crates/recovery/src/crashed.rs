@@ -34,7 +34,7 @@ pub fn last_place(record: &SessionRecord) -> Option<&TmuxPlace> {
 }
 
 /// What stands at a conversation's place in another life of its server, in the same directory: a shell where its agent should
-/// be, or an agent that knows nothing, as tmux-resurrect leaves them. The pane, and the word for why its agent is gone.
+/// be, an agent that knows nothing, as tmux-resurrect leaves them, or a pane that waits for its user. The pane, and the word for why its agent is gone.
 pub fn left_in_place<'a>(record: &SessionRecord, live: &'a Live) -> Option<(&'a PaneShot, &'static str)> {
     let place = last_place(record)?;
     if (live.shot.pid, live.shot.start_time) == (place.server, place.started) {
@@ -46,7 +46,8 @@ pub fn left_in_place<'a>(record: &SessionRecord, live: &'a Live) -> Option<(&'a 
     };
     let pane = live.shot.panes().find(same)?;
     let word = match live.occupants.get(&pane.id)? {
-        Occupant::Shell | Occupant::Waiting => "shell_instead",
+        Occupant::Shell => "shell_instead",
+        Occupant::Waiting => "waits_in_pane",
         Occupant::Agent { empty: true, .. } => "restored_empty",
         _ => return None,
     };

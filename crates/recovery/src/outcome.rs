@@ -2,13 +2,13 @@
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decide::Act;
 use crate::plan::PaneStep;
 
 /// How a pane ended up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Its conversation goes on, by the agent's own word.
@@ -46,7 +46,7 @@ impl Outcome {
             Outcome::RepairedResumed => "repaired, resumed",
             Outcome::VaultResumed => "put back, resumed",
             Outcome::FreshWithContext => "started fresh",
-            Outcome::Offered => "waits for you",
+            Outcome::Offered => "waiting in its pane",
             Outcome::Refused => "refused",
             Outcome::Shell => "shell",
             Outcome::AlreadyThere => "already there",

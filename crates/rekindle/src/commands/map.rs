@@ -1,6 +1,8 @@
 use std::cmp::Reverse;
 
+use agents::SessionKey;
 use serde_json::{Map, Value, json};
+use settle::view::State;
 
 use super::go;
 use super::status::{pause_json, paused_words};
@@ -66,11 +68,16 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
         Column::right("seen", Fit::Drop(3)),
         Column::new("cwd", Fit::CutPathThenDrop(12, 2)),
     ]);
+    let waits = |entry: &Value| {
+        let session = entry["session_id"].as_str().and_then(|id| SessionKey::parse(id).ok());
+        session.is_some_and(|session| survey.settled.world.waits_for(&session))
+    };
     for (reference, entry) in &entries {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
         let seen = text("last_seen").parse().ok().map(|seen| age(seen, survey.now)).unwrap_or_default();
         let live = match entry["live"].as_bool() {
             Some(true) => "live".to_owned(),
+            _ if waits(entry) => State::Dormant.shown().to_owned(),
             _ => text("status").replace("ended_cleanly", "ended").replace("active", "unknown"),
         };
         table.row([
@@ -87,7 +94,13 @@ fn text(context: &Context, survey: &Survey, map: &Map<String, Value>) -> String 
     lines.push(table.text());
     let live = entries.iter().filter(|(_, entry)| entry["live"] == true).count();
     lines.push(String::new());
-    lines.push(format!("{}, {live} live", count(entries.len() as u64, "pane", "panes")));
+    let waiting = entries.iter().filter(|(_, entry)| entry["live"] != true && waits(entry)).count();
+    let waiting = match waiting {
+        0 => String::new(),
+        1 => ", 1 waiting in its pane".to_owned(),
+        several => format!(", {several} waiting in their panes"),
+    };
+    lines.push(format!("{}, {live} live{waiting}", count(entries.len() as u64, "pane", "panes")));
     lines.extend(outside);
     lines.join("\n")
 }

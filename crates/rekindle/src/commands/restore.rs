@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use settle::Settled;
 use state::record::SessionRecord;
 
+use crate::commands::status::WAKE;
 use crate::commands::trigger::Trigger;
 use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
@@ -147,16 +148,28 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         return out.finish();
     }
     let mut table = panes_table("outcome");
+    let mut waiting = false;
     for pane in report["panes"].as_array().into_iter().flatten() {
         let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
         let session = word("sessionId").chars().take(8).collect();
-        table.row([word("pane"), session, word("outcome").replace('_', " "), word("reason")].map(Cell::new));
+        waiting |= pane["outcome"] == json!(Outcome::Offered);
+        table.row([word("pane"), session, outcome_word(&pane["outcome"]), word("reason")].map(Cell::new));
     }
     out.line(&table.text());
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
     let ago = at.map(|at| format!(", {}", ago(at))).unwrap_or_default();
     out.line(&format!("\nRestored {}/{}{ago}", report["restored"], report["total"]));
+    if waiting {
+        out.line(WAKE);
+    }
     out.finish()
+}
+
+/// An outcome of a report as a person reads it; one of a newer program as it is.
+fn outcome_word(outcome: &Value) -> String {
+    let known = serde_json::from_value::<Outcome>(outcome.clone());
+    let said = || outcome.as_str().unwrap_or_default().replace('_', " ");
+    known.map_or_else(|_| said(), |outcome| outcome.word().to_owned())
 }
 
 /// What a restore did that has not come to its end: it runs, or it was interrupted.
@@ -183,9 +196,9 @@ fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Resu
     let mut table = panes_table("outcome");
     for pane in &record.panes {
         let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
-        let outcome = pane.outcome.as_ref().and_then(Value::as_str).unwrap_or("not done");
+        let outcome = pane.outcome.as_ref().map_or_else(|| "not done".to_owned(), outcome_word);
         let reason = pane.outcome_reason.as_ref().unwrap_or(&pane.reason);
-        table.row([pane.pane.clone(), session, outcome.replace('_', " "), reason.clone()].map(Cell::new));
+        table.row([pane.pane.clone(), session, outcome, reason.clone()].map(Cell::new));
     }
     out.line(&table.text());
     let began = ago(record.at);
@@ -290,10 +303,19 @@ fn report(
             out.line("\nEverything else is there.");
         } else {
             let waiting = panes.iter().filter(|pane| pane.outcome == Outcome::Offered).count();
-            let waiting =
-                if waiting > 0 { format!("; {waiting} waiting in their panes") } else { String::new() };
+            let waiting_words = match waiting {
+                0 => String::new(),
+                1 => "; 1 waiting in its pane".to_owned(),
+                several => format!("; {several} waiting in their panes"),
+            };
             let number = count(panes.len() as u64, "pane", "panes");
-            out.line(&format!("\nRestored {}/{} agents in {number}{waiting}", done.restored, done.total));
+            out.line(&format!(
+                "\nRestored {}/{} agents in {number}{waiting_words}",
+                done.restored, done.total
+            ));
+            if waiting > 0 {
+                out.line(WAKE);
+            }
             going_on(panes).iter().for_each(|line| out.line(line));
             if let Some(way) = way(panes, planned) {
                 out.hint(&format!("Go there with `{way}`."));

@@ -63,14 +63,22 @@ pub(crate) struct LastRestore {
 struct RestoredPane {
     #[serde(default)]
     session_id: Option<String>,
+    #[serde(default)]
+    outcome: Option<String>,
 }
 
 impl LastRestore {
-    /// `Restored: 4/4 sessions`.
+    /// `Restored: 4/4 sessions`, with those that wait in their panes.
     pub(crate) fn words(&self) -> String {
+        let offered = |pane: &&RestoredPane| pane.outcome.as_deref() == Some("offered");
+        let waiting = match self.panes.iter().filter(offered).count() {
+            0 => String::new(),
+            1 => ", 1 waiting in its pane".to_owned(),
+            several => format!(", {several} waiting in their panes"),
+        };
         match self.total {
-            0 => "Restored".to_owned(),
-            total => format!("Restored: {}/{total} sessions", self.restored),
+            0 => format!("Restored{waiting}"),
+            total => format!("Restored: {}/{total} sessions{waiting}", self.restored),
         }
     }
 
@@ -169,6 +177,12 @@ mod tests {
         assert_eq!(last(4, 4).painted(), "#[fg=green]Restored: 4/4 sessions#[default]");
         assert_eq!(last(3, 4).painted(), "#[fg=yellow]Restored: 3/4 sessions#[default]");
         assert_eq!(last(0, 0).words(), "Restored");
+        let lazy = format!(
+            r#"{{"at":"{}","restored":1,"total":3,"panes":[{{"outcome":"offered"}},{{"outcome":"offered"}},{{"outcome":"resumed"}}]}}"#,
+            at(1000)
+        );
+        let lazy = recent(lazy.as_bytes(), at(1000)).unwrap();
+        assert_eq!(lazy.words(), "Restored: 1/3 sessions, 2 waiting in their panes");
         assert!(last(4, 4).concerns("a") && !last(4, 4).concerns("b"));
         let text = format!(r#"{{"at":"{}","restored":1,"total":2}}"#, at(1000));
         assert!(recent(text.as_bytes(), at(1601)).is_none());

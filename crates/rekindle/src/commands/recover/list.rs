@@ -9,9 +9,11 @@ use recovery::{
 };
 use serde_json::{Value, json};
 use settle::Settled;
+use settle::view::State;
 use state::record::SessionRecord;
 
 use super::super::restore::word;
+use super::super::status::WAKE;
 use super::steps;
 use crate::briefing::briefing;
 use crate::context::Context;
@@ -49,6 +51,9 @@ pub(super) fn find<'a>(
     // Whom a server that does not answer would tell more about is listed with what is known.
     let alive = restoring::look(&places.collect(), settled).unwrap_or_default();
     let reason = |session: &SessionKey| {
+        if settled.world.waits_for(session) {
+            return Some("waits_in_pane");
+        }
         let record = record(session)?;
         let left =
             alive.iter().filter(|live| last_place(record).is_some_and(|p| p.socket == live.shot.socket));
@@ -92,7 +97,13 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// Shows everybody: numbered, so that one can be chosen.
-pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: bool) -> Result<(), Failure> {
+pub(super) fn show(
+    found: &[Found<'_>],
+    waiting: usize,
+    now: Timestamp,
+    dry_run: bool,
+    as_json: bool,
+) -> Result<(), Failure> {
     let mut out = Out::new();
     if as_json {
         let agents: Vec<Value> = found.iter().map(Found::json).collect();
@@ -112,6 +123,11 @@ pub(super) fn show(found: &[Found<'_>], now: Timestamp, dry_run: bool, as_json: 
             out.line(&line);
         }
     }
+    if waiting > 0 && !as_json {
+        let agents =
+            count(waiting as u64, "agent is waiting in its pane", "agents are waiting in their panes");
+        out.line(&format!("{agents}. {WAKE}"));
+    }
     out.finish().map(|_| ())
 }
 
@@ -119,6 +135,14 @@ impl Found<'_> {
     fn name(&self) -> String {
         let name = self.record.and_then(|record| record.name.as_deref());
         name.map_or_else(|| self.session.short().to_owned(), |name| one_line(name, 60))
+    }
+
+    /// The reason as a person reads it.
+    fn shown_reason(&self) -> String {
+        match self.reason() {
+            "waits_in_pane" => State::Dormant.shown().to_owned(),
+            reason => reason.replace('_', " "),
+        }
     }
 
     fn reason(&self) -> &str {
@@ -136,7 +160,7 @@ impl Found<'_> {
             self.session.short().to_owned(),
             self.name(),
             pane.unwrap_or_default(),
-            self.reason().replace('_', " "),
+            self.shown_reason(),
             self.record.map(|record| format!("{} ago", age(record.last_seen, now))).unwrap_or_default(),
             amount(&self.brief),
             self.step.as_ref().map(|step| word(step.decision.act).to_owned()).unwrap_or_default(),

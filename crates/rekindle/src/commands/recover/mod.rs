@@ -88,10 +88,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             .hint("name one, or use --all: rekindle recover --all --continue"));
     }
     let survey = surveyed(context)?;
+    let waiting = if named.is_empty() { waiting_in_panes(context, &survey.settled) } else { 0 };
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
     let said_gone = if args.owner_gone { Some(owner_gone::one(&wanted)?) } else { None };
     let found = list::find(context, &survey.settled, &wanted, said_gone)?;
-    list::show(&found, survey.now, args.dry_run, args.json)?;
+    list::show(&found, waiting, survey.now, args.dry_run, args.json)?;
     if !asks || found.is_empty() {
         return Out::new().finish();
     }
@@ -129,8 +130,17 @@ fn named(context: &Context, targets: &[String]) -> Result<Vec<SessionKey>, Failu
     Ok(named)
 }
 
-/// Everybody that crashed lately enough to be of use.
+/// Everybody that crashed lately enough to be of use. An agent that waits in its pane is on its way back.
 fn all(context: &Context, settled: &Settled) -> Vec<SessionKey> {
+    lately(context, settled).into_iter().filter(|session| !settled.world.waits_for(session)).collect()
+}
+
+/// How many agents wait in their panes.
+fn waiting_in_panes(context: &Context, settled: &Settled) -> usize {
+    lately(context, settled).iter().filter(|session| settled.world.waits_for(session)).count()
+}
+
+fn lately(context: &Context, settled: &Settled) -> Vec<SessionKey> {
     let keep = SignedDuration::try_from(context.config.restore.keep_map).unwrap_or(SignedDuration::MAX);
     let since = Timestamp::now().checked_sub(keep).unwrap_or(Timestamp::MIN);
     crashed(settled.records.values(), since).into_iter().map(|record| record.session_id.clone()).collect()

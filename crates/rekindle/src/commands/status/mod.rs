@@ -20,7 +20,7 @@ use crate::watch;
 /// Show every agent: what it is at, where, on what; who needs you first
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle status\n  rekindle status --watch\n  rekindle status work:1.0 --json\n\nSigns: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ? unknown, · ended.\nAGE: how long it has been so. CTX: how full its context is. VAULT: the age of\nits newest copy. A name with a question mark is a guess: see `rekindle explain`."
+    after_help = "Examples:\n  rekindle status\n  rekindle status --watch\n  rekindle status work:1.0 --json\n\nSigns: ◐ waits for you, ✕ crashed, ● busy, ○ idle, ◌ waiting in its\npane, ? unknown, · ended.\nAGE: how long it has been so. CTX: how full its context is. VAULT: the age of\nits newest copy. A name with a question mark is a guess: see `rekindle explain`."
 )]
 pub(crate) struct Args {
     /// Only these: ids or their beginnings, panes, names, directories
@@ -124,6 +124,9 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(table::table(context, survey, shown));
         lines.push(String::new());
         lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
+        if shown.iter().any(|agent| agent.state.value == State::Dormant) {
+            lines.push(WAKE.to_owned());
+        }
     }
     lines.extend(crate::hot::restored(&context.clinic.state, survey.now).map(|restored| {
         format!("{} {}: `rekindle restore --last` shows it", restored.words(), ago(restored.at))
@@ -149,6 +152,9 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
     }
     lines.join("\n")
 }
+
+/// How an agent is started that waits in its pane.
+pub(crate) const WAKE: &str = "To start a waiting agent, press Enter in its pane, or run `rekindle restore`.";
 
 /// What there is to say when there is nobody to show.
 fn nobody(context: &Context, survey: &Survey, args: &Args) -> String {

@@ -60,7 +60,7 @@ fn place(agent: &AgentView) -> String {
 
 fn state(agent: &AgentView) -> String {
     let state = agent.state.value;
-    let word = if agent.stalled { "stalled" } else { state.word() };
+    let word = if agent.stalled { "stalled" } else { state.shown() };
     format!("{} {word}", state.glyph())
 }
 
@@ -107,7 +107,11 @@ pub(super) fn totals(survey: &Survey, shown: &[&AgentView], everything: bool) ->
     ];
     let parts = states.iter().filter_map(|state| {
         let number = shown.iter().filter(|agent| agent.state.value == *state).count();
-        (number > 0).then(|| format!("{number} {}", state.word()))
+        let word = match state {
+            State::Dormant if number > 1 => "waiting in their panes",
+            _ => state.shown(),
+        };
+        (number > 0).then(|| format!("{number} {word}"))
     });
     let parts = parts.collect::<Vec<_>>().join(", ");
     let line = format!("{}: {parts}", count(shown.len() as u64, "agent", "agents"));
