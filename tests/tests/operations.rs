@@ -276,7 +276,9 @@ fn what_cannot_be_undone_says_why() {
         assert_eq!((refused.code(), refused.stdout.as_str()), (Some(3), ""), "{}", refused.words());
         assert!(refused.stderr.contains(one["why"].as_str().unwrap()), "{}", refused.words());
     }
-    assert_eq!(home.rekindle(&["undo"]).unwrap().code(), Some(3));
+    let refused = home.rekindle(&["undo"]).unwrap();
+    assert_eq!(refused.code(), Some(3), "{}", refused.words());
+    assert!(refused.stderr.contains("(vault forget) cannot be undone"), "{}", refused.words());
 }
 
 #[test]
@@ -370,12 +372,12 @@ fn what_an_undo_has_kept_is_recorded_as_kept() {
     let effects = operations(&home)[0]["effects"].as_array().unwrap().clone();
     let states: Vec<&Value> = effects.iter().map(|effect| &effect["state"]).collect();
     assert_eq!(states, ["kept", "undone"]);
+    assert!(!undo.words().contains("rekindle redo"), "nothing was undone: {}", undo.words());
+    // Nothing older is undone in its place, unless its user names it.
     let next = home.rekindle(&["undo"]).unwrap();
-    assert!(
-        next.stderr.contains("nothing to undo"),
-        "it stands in the way of no older one: {}",
-        next.words()
-    );
+    assert_eq!(next.code(), Some(3), "{}", next.words());
+    assert!(next.stderr.contains("cannot be undone: an undo has kept it"), "{}", next.words());
+    assert!(next.stderr.contains("`rekindle undo "), "{}", next.words());
     // Its user can still undo it by name, once nothing speaks against it.
     fs::write(&path, &whole).unwrap();
     assert!(home.rekindle(&["undo", &session(0)]).unwrap().success());

@@ -240,7 +240,8 @@ fn chosen<'a>(
     Ok(Chosen { operation, effects, panes })
 }
 
-/// The operation whose undo was killed, else the newest one that can be undone. A restore of which nothing is there any more is passed over.
+/// The operation whose undo was killed, else the newest one that was not undone. One that cannot be undone is refused: its
+/// user would not expect an older one to go. A restore of which nothing is there any more is passed over.
 fn newest<'a>(context: &Context, history: &'a History) -> Result<Chosen<'a>, Failure> {
     let half_undone = |effect: &Effect| effect.state == EffectState::Undoing;
     if let Some(operation) = history.all.iter().find(|one| one.effects.iter().any(half_undone)) {
@@ -255,7 +256,10 @@ fn newest<'a>(context: &Context, history: &'a History) -> Result<Chosen<'a>, Fai
         }
         let effects = in_force(history, operation);
         if effects.is_empty() {
-            continue;
+            match stays(history, operation) {
+                Some(why) => return Err(in_the_way(history, operation, why)),
+                None => continue,
+            }
         }
         let restores = restores(context, history, operation, &effects, &mut desk)?;
         let idle = |(at, _, steps): &(usize, DecisionRecord, Vec<UndoStep>)| {
@@ -268,6 +272,35 @@ fn newest<'a>(context: &Context, history: &'a History) -> Result<Chosen<'a>, Fai
         return Ok(Chosen { operation, effects, panes });
     }
     Err(nothing())
+}
+
+/// Why an operation that is in force would be left so by an undo; nothing where it was undone or changed nothing.
+fn stays(history: &History, operation: &Operation) -> Option<&'static str> {
+    let has = |standing: Standing| operation.effects.iter().any(|one| history.standing(one) == standing);
+    if has(Standing::Kept) {
+        return Some("an undo has kept it, because what is in it goes on");
+    }
+    operation.not_undoable().filter(|_| has(Standing::Lasting))
+}
+
+/// The newest operation cannot be undone: whichever is meant must be named.
+fn in_the_way(history: &History, newest: &Operation, why: &str) -> Failure {
+    let name = history.short(newest);
+    let what = format!("the newest operation {name} ({}) cannot be undone: {why}", newest.command);
+    let older = history.all.iter().skip_while(|one| one.id != newest.id).skip(1);
+    let mut hints = Vec::new();
+    if history.not_undoable(newest).is_none() {
+        hints.push(format!("`rekindle undo {name}` tries it again"));
+    }
+    if let Some(older) = older.into_iter().find(|one| !in_force(history, one).is_empty()) {
+        hints.push(format!(
+            "`rekindle undo {}` undoes the one before ({})",
+            history.short(older),
+            older.command
+        ));
+    }
+    let failure = Failure::new(Exit::Refused, what);
+    if hints.is_empty() { failure } else { failure.hint(hints.join("; ")) }
 }
 
 type Planned = Vec<(usize, DecisionRecord, Vec<UndoStep>)>;

@@ -82,7 +82,7 @@ pub(super) fn tell(
     }
     if stopped > 0 && !args.dry_run {
         out.hint("Try the rest again with `rekindle undo`.");
-    } else if !args.dry_run {
+    } else if !args.dry_run && undone > 0 {
         out.hint("Do it again with `rekindle redo`.");
     }
     out.finish_as(exit)
