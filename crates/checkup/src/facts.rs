@@ -151,6 +151,8 @@ pub struct AgentFacts {
     pub inheriting: Vec<Inheriting>,
     /// Variables of an agent in the environment that this check runs in.
     pub inherited_here: Vec<String>,
+    /// Agents that crashed lately and are not back, each by its name and short id.
+    pub crashed: Vec<String>,
 }
 
 /// A running agent that may save nothing.

@@ -160,6 +160,7 @@ ids! {
     AgentResumeOwnDirectory = "agent-resume-own-directory",
     AgentNoRegistry = "agent-no-registry",
     AgentArgumentsWiped = "agent-arguments-wiped",
+    AgentsCrashed = "agents-crashed",
     AgentVersionsDiffer = "agent-versions-differ",
     ChildVariablesHere = "child-variables-here",
     ChildVariablesAgent = "child-variables-agent",

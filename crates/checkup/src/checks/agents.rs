@@ -5,7 +5,7 @@ use semver::Version;
 
 use crate::facts::Facts;
 use crate::finding::{Finding, Id, Level, or_well};
-use crate::words::list;
+use crate::words::{count, list};
 
 /// It could resume nothing, for nobody.
 const RESUME_BROKEN: Version = Version::new(2, 1, 120);
@@ -35,6 +35,12 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         );
     }
     variables(facts, &mut findings);
+    if !facts.agents.crashed.is_empty() {
+        let crashed = count(facts.agents.crashed.len(), "agent has", "agents have");
+        let what = format!("{crashed} crashed: {}", list(&facts.agents.crashed));
+        let finding = Finding::note(Id::AgentsCrashed, what);
+        findings.push(finding.why("their sessions can go on").fix("rekindle recover"));
+    }
     let what = match in_use[..] {
         [] => "no agent was used here yet".to_owned(),
         [version] => format!("agent {version} is in use"),
@@ -173,6 +179,16 @@ mod tests {
         assert_eq!(level(&facts), Level::Warning);
         facts.agents.on_path = Some(("/bin/claude".into(), Some(RESUME_BROKEN)));
         assert_eq!(level(&facts), Level::Problem);
+    }
+
+    #[test]
+    fn crashed_agents_are_named_with_the_command_for_them() {
+        let mut facts = with(&["2.1.325"]);
+        facts.agents.crashed = vec!["shop (5e55105e)".to_owned()];
+        let found = check(&facts);
+        let crashed = found.iter().find(|one| one.id == Id::AgentsCrashed).unwrap();
+        assert_eq!((crashed.level, crashed.fix.as_str()), (Level::Note, "rekindle recover"));
+        assert_eq!(crashed.what, "1 agent has crashed: shop (5e55105e)");
     }
 
     #[test]

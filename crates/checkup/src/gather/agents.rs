@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ::agents::claude::CHILD_VARIABLES;
 use ::agents::claude::versions::Seen;
+use jiff::{SignedDuration, Timestamp};
 use settle::{Proc, World};
+use state::StateDir;
+use state::record::{self, SessionRecord, Status};
 
 use super::Places;
 use crate::facts::{AgentFacts, Inheriting};
@@ -12,7 +15,7 @@ use crate::facts::{AgentFacts, Inheriting};
 /// Of what an agent sets for its children, these four make a child save nothing; the others do no harm.
 const HARMFUL: usize = 4;
 
-pub(super) fn look(places: &Places, world: &World) -> AgentFacts {
+pub(super) fn look(places: &Places, world: &World, state: Option<&StateDir>) -> AgentFacts {
     let program = places.path.iter().map(|folder| folder.join("claude")).find(|path| path.is_file());
     let seen: Vec<&Seen> = places.sites.iter().flat_map(|site| &site.agents).collect();
     let version =
@@ -31,7 +34,29 @@ pub(super) fn look(places: &Places, world: &World) -> AgentFacts {
             .filter(|name| places.variables.iter().any(|variable| variable == **name))
             .map(ToString::to_string)
             .collect(),
+        crashed: state.map(|state| crashed(state, world, places.now)).unwrap_or_default(),
     }
+}
+
+/// As long as `recover` lists an agent by default.
+const LATELY: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// The agents that crashed lately: neither back, nor waiting in a pane, nor gone on as a fresh agent.
+fn crashed(state: &StateDir, world: &World, now: Timestamp) -> Vec<String> {
+    let keys = record::keys(state).unwrap_or_default();
+    let records = keys.iter().filter_map(|key| Some(record::load(state, None, key).ok()??.record));
+    let is_gone = |record: &SessionRecord| {
+        record.status == Status::Crashed
+            && record.next_id.is_none()
+            && record.run().is_none_or(|run| !run.is_passing())
+            && now.duration_since(record.last_seen) <= LATELY
+            && !world.waits_for(&record.session_id)
+    };
+    let named = |record: SessionRecord| match &record.name {
+        Some(name) => format!("{name} ({})", record.session_id.short()),
+        None => record.session_id.short(),
+    };
+    records.filter(is_gone).map(named).collect()
 }
 
 /// Packages of the agent hold a script, builds of their own a program.

@@ -68,7 +68,7 @@ pub fn gather(places: &Places) -> Facts {
         sites: sites::look(places),
         links: sites::links(places),
         managed: sites::managed(&places.managed),
-        agents: agents::look(places, &world),
+        agents: agents::look(places, &world, opened.as_ref()),
         tmux: tmux::look(&world, wiring::is_tmux_wired(&places.state)),
         vault: state::vault(opened.as_ref(), &configs),
         disks: disk::spaces(places),
