@@ -42,7 +42,7 @@ fn they_are_counted_in_one_line() {
     }
     let list = shown(&home, &["vault", "list"]);
     assert!(list.contains("1a2b3c4d") && !list.contains("3c4d5e6"), "{list}");
-    assert!(list.contains("; 3 not listed: nothing was ever said in them"), "{list}");
+    assert!(list.contains("; 3 empty conversations not listed"), "{list}");
     let scan = home.rekindle_json(&["scan"]).unwrap();
     assert_eq!((&scan["totals"]["empty"], &scan["totals"]["unrecoverable"]), (&json!(3), &json!(0)));
     let one = home.scan("3c4d5e61").unwrap();

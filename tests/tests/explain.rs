@@ -195,7 +195,7 @@ fn an_agent_that_nothing_names() {
     pane      work:0.0 (%0)  proven
       + terminal    its process is on /dev/pts/N now, the pane's terminal (N s ago)
     state     ? unknown  proven
-      + process     it runs; what it is at nobody says (N s ago)
+      + process     running; no hook or registry reports its state (N s ago)
     name      project  guess
       + directory   the name of its directory
     cwd       ROOT/project  likely

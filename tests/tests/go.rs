@@ -180,7 +180,7 @@ fn a_key_of_the_watch_goes_to_the_agent_that_waits_longest() {
     let shows =
         |text: &str| assert!(wait_until(PATIENCE, || screen().contains(text)), "no {text:?} in {}", screen());
     let client = attached(&home, "desk");
-    shows("q leaves; g goes to the agent that has waited longest");
+    shows("q quit, g go to the waiting agent");
     client.press("g").unwrap();
     assert!(wait_until(PATIENCE, || client_at(&home) == "%1"), "{}", screen());
     // The watch goes on behind it.
@@ -188,4 +188,6 @@ fn a_key_of_the_watch_goes_to_the_agent_that_waits_longest() {
     shows("cashier");
     home.in_tmux(&["send-keys", "-t", "desk", "q"]).unwrap();
     shows("OVER");
+    // What comes next begins a line of its own.
+    assert!(screen().lines().any(|line| line == "OVER"), "{}", screen());
 }

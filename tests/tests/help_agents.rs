@@ -15,8 +15,8 @@ fn help_of_status() {
     Options:
           --all    Also those that ended, crashed long ago, answer one prompt, or
                    belong to another agent
-          --watch  Stay, and draw it again when something changes; q leaves, g goes
-                   to an agent that waits
+          --watch  Stay, and draw it again when something changes; q quits, g goes
+                   to the waiting agent
           --json   Print one JSON object
       -h, --help   Print help
 
@@ -40,8 +40,8 @@ fn help_of_map() {
     Usage: rekindle map [OPTIONS]
 
     Options:
-          --watch  Stay, and draw it again when something changes; q leaves, g goes
-                   to an agent that waits
+          --watch  Stay, and draw it again when something changes; q quits, g goes
+                   to the waiting agent
           --json   Print one JSON object: `panes` is the file
                    `instances/pane-session-map.json`
       -h, --help   Print help

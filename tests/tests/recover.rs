@@ -149,6 +149,10 @@ fn killed_at_work(version: &str) {
     lab.tmux(&["send-keys", "-t", &shell, "1", "Enter"]).unwrap();
     let says = || lab.screen(&shell).contains("resumed");
     assert!(wait_until(PATIENCE, says), "{}", lab.screen(&shell));
+    // The list said so, and what was done says it again.
+    let dense = || lab.screen(&shell).split_whitespace().collect::<String>();
+    let runs_on = format!("process{pid}stillruns");
+    assert!(wait_until(PATIENCE, || dense().matches(&runs_on).count() >= 2), "{}", lab.screen(&shell));
     let sent = press_enter(&lab);
     assert!(sent.contains("ask-00") && sent.contains("RESTORATION CONTEXT"), "{sent}");
     assert!(sent.contains("restored. Half done: Bash: touch"), "{sent}");
@@ -331,7 +335,10 @@ fn several_come_back_each_in_a_place_of_its_own() {
     assert_eq!((&done["restored"], &done["total"]), (&json!(2), &json!(3)), "{done}");
     assert_eq!(of(ALONE)["outcome"], "refused", "{done}");
     assert!(of(ALONE)["reason"].as_str().unwrap().contains("in no tmux pane"), "{done}");
-    assert_eq!((&of(&id(&newer))["pane"], &of(&id(&older))["pane"]), (&json!("work:0.0"), &json!("work:2")));
+    assert_eq!(
+        (&of(&id(&newer))["pane"], &of(&id(&older))["pane"]),
+        (&json!("work:0.0"), &json!("work:2.0"))
+    );
     for (place, said) in [("work:0.0", "ask-10"), ("work:1.0", "ask-20"), ("work:2.0", "ask-00")] {
         let word = format!("probe-{said}");
         assert!(lab.probe(place, &word).unwrap().contains(&format!("{said} please")), "{place}");

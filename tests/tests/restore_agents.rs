@@ -135,7 +135,7 @@ fn a_restored_agent_knows_leaves_a_shell_and_can_be_taken_back() {
     assert_eq!(lab.pane("work:0.0", "#{@rekindle_restored}").unwrap(), "resumed");
     let explained = lab.rekindle(&["explain", "work:0.0"]).unwrap();
     assert!(explained.stdout.contains("confirmed by the agent"), "{}", explained.words());
-    assert!(explained.stdout.contains("by manual: resume: its transcript is whole"), "{}", explained.words());
+    assert!(explained.stdout.contains("by manual: resume: transcript is whole"), "{}", explained.words());
     assert!(explained.stdout.contains("nobody is in it"), "what was weighed: {}", explained.words());
 
     let undone = undo(&lab, &[]);

@@ -130,6 +130,19 @@ fn walk(folder: &std::path::Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
+#[test]
+fn every_session_that_came_back_is_named_with_the_way_to_it() {
+    let lab = new();
+    for name in ["work", "other"] {
+        tmux(&lab, &["new-session", "-d", "-s", name, "-x", "120", "-y", "40", SHELL]);
+    }
+    save(&lab);
+    kill_server(&lab);
+    let done = lab.rekindle(&["restore", "--yes"]).unwrap();
+    let way = done.stderr.lines().find(|line| line.starts_with("Go there with ")).unwrap_or_default();
+    assert!(way.contains(" attach -t other`") && way.contains(" attach -t work`"), "{}", done.words());
+}
+
 /// F-others-1
 #[test]
 fn three_triggers_at_once_restore_once() {

@@ -127,6 +127,7 @@ fn who_needs_you_comes_first() {
      ● busy     1a2b3c4d  shop  mend the rounding of…  work:0.0  ~/shop  3 m  42 %
 
     3 agents: 1 waiting, 1 crashed, 1 busy; 1 more with --all
+    Bring crashed agents back with `rekindle recover`.
     "#);
     insta::assert_snapshot!(said_in(&home, &["status", "--all"], 150), @r#"
      STATE      SESSION   NAME  TASK                                                      PANE      CWD     MODEL     VERSION  AGE   CTX
@@ -136,6 +137,7 @@ fn who_needs_you_comes_first() {
      · ended    4d5e6f70  done                                                                      ~/done  opus-4-1           2 m
 
     4 agents: 1 waiting, 1 crashed, 1 busy, 1 ended
+    Bring crashed agents back with `rekindle recover`.
     "#);
     insta::assert_snapshot!(said_in(&home, &["status"], 60), @r#"
      STATE      SESSION   NAME  TASK       PANE      AGE
@@ -144,6 +146,7 @@ fn who_needs_you_comes_first() {
      ● busy     1a2b3c4d  shop  mend the…  work:0.0  3 m
 
     3 agents: 1 waiting, 1 crashed, 1 busy; 1 more with --all
+    Bring crashed agents back with `rekindle recover`.
     "#);
     assert_eq!(said(&home, &[]), said(&home, &["status"]));
     insta::assert_snapshot!(said(&home, &["map"]), @r#"

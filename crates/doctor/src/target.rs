@@ -41,7 +41,9 @@ pub struct Absent {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// Nothing of that name.
-    #[error("{0:?} is no session, pane or name here: `rekindle status --all` and `rekindle scan` list them")]
+    #[error(
+        "{0:?} is no session, pane or name here: `rekindle status --all` and `rekindle vault list` list them"
+    )]
     Unknown(String),
     /// Several sessions begin with it.
     #[error("{prefix:?} is the beginning of {} sessions; give more of it: {}", ids.len(), list(ids))]

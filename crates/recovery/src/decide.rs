@@ -243,7 +243,7 @@ const TWO_VERSIONS: &str =
 /// What follows from the transcript alone.
 pub(crate) fn ladder(transcript: TranscriptFact, fallback: ResumeFallback) -> Decision {
     let (act, why) = match transcript {
-        TranscriptFact::Healthy => return decision(Act::Resume, "its transcript is whole"),
+        TranscriptFact::Healthy => return decision(Act::Resume, "transcript is whole"),
         TranscriptFact::Never => return decision(Act::Begin, "nothing was said in it yet"),
         TranscriptFact::Unknown => {
             let why = "what is left of its transcript cannot be told: rekindle scan says why";

@@ -83,7 +83,7 @@ impl Launch {
 /// What its user should know of the words of a start.
 pub(crate) fn in_words(note: &Note) -> String {
     match note {
-        Note::FlagsUnknown => "the flags of its first start are not known: it starts without any".to_owned(),
+        Note::FlagsUnknown => "its original flags are unknown, so it starts with none".to_owned(),
         Note::BypassLeftOut(flag) => {
             format!("{flag} is left out: what bypasses permission questions comes back within a day only")
         }

@@ -193,7 +193,8 @@ pub(crate) fn act(
     if plan.panes().any(|step| step.decision.act.starts()) {
         keep_copies(context)?;
     }
-    let Acted { panes, started, .. } = actor.act(plan);
+    let Acted { mut panes, started, .. } = actor.act(plan);
+    name_new_panes(plan, &mut panes);
     if let Some(waited) = waited {
         follow(context, plan, &panes)?;
         return complete(context, waited, panes, started);
@@ -209,6 +210,28 @@ pub(crate) fn act(
     let done = Done { restore_id, panes, restored, total, started, missing };
     publish(context, &done, begun)?;
     Ok(done)
+}
+
+/// Panes of new windows are planned by their window, for only tmux knows which number a first pane gets there. What is shown
+/// is what `status` shows and `go` takes.
+fn name_new_panes(plan: &Plan, panes: &mut [Restored]) {
+    let is_window = |pane: &&mut Restored| {
+        pane.id.is_some() && pane.pane.rsplit_once(':').is_some_and(|(_, place)| !place.contains('.'))
+    };
+    for server in &plan.servers {
+        let ours = |pane: &&mut Restored| server.panes.iter().any(|step| step.mark == pane.mark);
+        let mut unnamed = panes.iter_mut().filter(is_window).filter(ours).peekable();
+        if unnamed.peek().is_none() {
+            continue;
+        }
+        let mux::Listing::Alive(alive) = mux::list(&server.socket, TMUX_DEADLINE) else { continue };
+        for pane in unnamed {
+            let known = pane.id.as_deref().and_then(|id| alive.pane(id));
+            if let Some(known) = known {
+                alive.reference(known).as_str().clone_into(&mut pane.pane);
+            }
+        }
+    }
 }
 
 /// What the repairs of the operation that is open could find nowhere.

@@ -15,8 +15,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CTRL_C: u8 = 3;
 
 /// What stands below the lines: how to leave, and how to get to an agent.
-const KEYS: &str = "q leaves; g goes to the agent that has waited longest; `rekindle go NAME` to any";
-const KEYS_SHORT: &str = "q leaves, g goes to who waits";
+const KEYS: &str = "q quit, g go to the waiting agent; `rekindle go NAME` goes to any";
+const KEYS_SHORT: &str = "q quit, g go to the waiting agent";
 
 /// Looks again and again, until the user leaves; without a terminal the hint names the command. `go` takes the user to an agent,
 /// and returns what to say where it cannot.
@@ -110,7 +110,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = write("\u{1b}[?25h");
+        // The line with the keys ends, so that what comes next, mostly a shell's prompt, begins a line of its own.
+        let _ = write("\u{1b}[?25h\n");
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

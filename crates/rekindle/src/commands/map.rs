@@ -18,7 +18,7 @@ use crate::watch;
     after_help = "Examples:\n  rekindle map\n  rekindle map --watch\n  rekindle map --json\n\nPanes on other servers than the default one have the server's name before them."
 )]
 pub(crate) struct Args {
-    /// Stay, and draw it again when something changes; q leaves, g goes to an agent that waits
+    /// Stay, and draw it again when something changes; q quits, g goes to the waiting agent
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print one JSON object: `panes` is the file `instances/pane-session-map.json`

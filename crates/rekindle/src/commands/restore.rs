@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recovery::{
@@ -68,14 +69,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         // Nobody knows how long the question stands: others may save and restore meanwhile, and what is done is planned anew.
         drop(alone);
         if !args.json {
-            show_plan(&planned, false)?;
+            show_plan(&planned, &settled.records, false, false)?;
         }
         agree(&mut Out::new(), Consent::of(false, args.json), "Restore?")?;
         alone = restoring::alone(context)?;
         (settled, planned, save) = self::planned(context, args)?;
     }
     if args.dry_run {
-        return show_plan(&planned, args.json);
+        return show_plan(&planned, &settled.records, true, args.json);
     }
     if planned.is_empty() && args.by.is_automatic() {
         return Ok(Exit::Done);
@@ -147,13 +148,16 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         out.json(report);
         return out.finish();
     }
-    let mut table = panes_table("outcome");
+    let mut table = outcomes("outcome");
     let mut waiting = false;
     for pane in report["panes"].as_array().into_iter().flatten() {
         let word = |key: &str| pane[key].as_str().unwrap_or_default().to_owned();
-        let session = word("sessionId").chars().take(8).collect();
+        let id = word("sessionId");
+        let session = agents::SessionKey::parse(&id).map_or_else(|_| id.clone(), |key| key.short());
         waiting |= pane["outcome"] == json!(Outcome::Offered);
-        table.row([word("pane"), session, outcome_word(&pane["outcome"]), word("reason")].map(Cell::new));
+        let [name, task] = labels(recorded(context, &id).as_ref());
+        let outcome = outcome_word(&pane["outcome"]);
+        table.row([word("pane").into(), session.into(), name, task, outcome.into(), word("reason").into()]);
     }
     out.line(&table.text());
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
@@ -193,12 +197,14 @@ fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Resu
         );
         return out.finish();
     }
-    let mut table = panes_table("outcome");
+    let mut table = outcomes("outcome");
     for pane in &record.panes {
         let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
         let outcome = pane.outcome.as_ref().map_or_else(|| "not done".to_owned(), outcome_word);
         let reason = pane.outcome_reason.as_ref().unwrap_or(&pane.reason);
-        table.row([pane.pane.clone(), session, outcome, reason.clone()].map(Cell::new));
+        let known = pane.session_id.as_ref().and_then(|session| recorded(context, session.as_str()));
+        let [name, task] = labels(known.as_ref());
+        table.row([Cell::new(&pane.pane), session.into(), name, task, outcome.into(), Cell::new(reason)]);
     }
     out.line(&table.text());
     let began = ago(record.at);
@@ -232,7 +238,12 @@ pub(super) fn save_what_is_there(context: &Context, planned: &Plan, done: &[Rest
     }
 }
 
-fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
+fn show_plan(
+    planned: &Plan,
+    records: &BTreeMap<agents::SessionKey, SessionRecord>,
+    dry_run: bool,
+    as_json: bool,
+) -> Result<Exit, Failure> {
     let mut out = Out::new();
     if as_json {
         let panes: Vec<_> = planned
@@ -249,17 +260,24 @@ fn show_plan(planned: &Plan, as_json: bool) -> Result<Exit, Failure> {
         out.line(NOTHING_MISSING);
         return out.finish();
     }
-    let mut table = panes_table("what");
+    let mut table = outcomes("what");
     for pane in planned.concerned() {
-        let session = pane.session.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
+        let session = pane.session.as_ref();
+        let record = session.and_then(|session| records.get(session));
+        let [name, task] = labels(record);
         table.row([
             Cell::new(&pane.reference),
-            session.into(),
+            session.map(agents::SessionKey::short).unwrap_or_default().into(),
+            name,
+            task,
             word(pane.decision.act).into(),
             Cell::new(&pane.decision.reason),
         ]);
     }
     out.line(&table.text());
+    if dry_run && !planned.is_empty() {
+        out.hint("Do it with `rekindle restore`.");
+    }
     out.finish()
 }
 
@@ -293,7 +311,7 @@ fn report(
     } else if panes.is_empty() {
         out.line(NOTHING_MISSING);
     } else {
-        let mut table = outcomes();
+        let mut table = outcomes("outcome");
         for pane in panes {
             table.row(outcome_cells(pane, records));
         }
@@ -317,8 +335,8 @@ fn report(
                 out.line(WAKE);
             }
             going_on(panes).iter().for_each(|line| out.line(line));
-            if let Some(way) = way(panes, planned) {
-                out.hint(&format!("Go there with `{way}`."));
+            if let Some(ways) = ways(panes, planned) {
+                out.hint(&format!("Go there with {ways}."));
             }
             out.hint("Take it back with `rekindle undo`.");
         }
@@ -352,18 +370,31 @@ pub(super) fn going_on(panes: &[Restored]) -> Vec<String> {
 
 const NOTHING_MISSING: &str = "Nothing to restore: everything is there.";
 
-/// The command that leads to the first pane that came back.
-pub(super) fn way(panes: &[Restored], planned: &Plan) -> Option<String> {
-    let (server, first) = planned.servers.iter().find_map(|server| {
-        let mine = |pane: &&Restored| server.panes.iter().any(|step| step.mark == pane.mark);
-        Some((server, panes.iter().find(|pane| mine(pane) && pane.id.is_some())?))
-    })?;
-    let (name, place) = match first.pane.split_once("//") {
+/// The commands that lead to what came back, one for each tmux session, each as code.
+pub(super) fn ways(panes: &[Restored], planned: &Plan) -> Option<String> {
+    let mut ways: Vec<String> = Vec::new();
+    for server in &planned.servers {
+        let back = panes.iter().filter(|pane| pane.id.is_some());
+        for pane in back.filter(|pane| server.panes.iter().any(|step| step.mark == pane.mark)) {
+            ways.extend(way(&pane.pane, &server.socket).filter(|way| !ways.contains(way)));
+        }
+    }
+    let ways: Vec<String> = ways.iter().map(|way| format!("`{way}`")).collect();
+    match ways.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        [first @ .., last] => Some(format!("{} or {last}", first.join(", "))),
+    }
+}
+
+/// The command that leads to the session of a pane.
+fn way(pane: &str, socket: &Path) -> Option<String> {
+    let (name, place) = match pane.split_once("//") {
         Some((name, place)) => (Some(name), place),
-        None => (None, first.pane.as_str()),
+        None => (None, pane),
     };
     let session = shell_words::quote(place.rsplit_once(':')?.0);
-    if pane_around().is_some_and(|(socket, _)| socket == server.socket) {
+    if pane_around().is_some_and(|(around, _)| around == socket) {
         return Some(format!("tmux switch-client -t {session}"));
     }
     Some(match name {
@@ -386,15 +417,28 @@ pub(super) fn panes_table(word: &'static str) -> Table {
 }
 
 /// The table of what became of each pane, for `restore` and `recover`.
-pub(super) fn outcomes() -> Table {
+pub(super) fn outcomes(word: &'static str) -> Table {
     Table::new(&[
         Column::new("pane", Fit::Whole),
         Column::new("session", Fit::Whole),
         Column::new("name", Fit::CutThenDrop(10, 2)),
         Column::new("task", Fit::CutThenDrop(12, 1)),
-        Column::new("outcome", Fit::Whole),
+        Column::new(word, Fit::Whole),
         Column::new("why", Fit::Wrap(24)),
     ])
+}
+
+/// What tells its user which session it is.
+fn labels(record: Option<&SessionRecord>) -> [Cell; 2] {
+    let name = record.and_then(|record| record.name.as_deref()).unwrap_or_default();
+    let task = record.and_then(|record| record.task.as_deref()).unwrap_or_default();
+    [one_line(name, 30).into(), one_line(task, 50).into()]
+}
+
+/// The record of a session that a report names.
+fn recorded(context: &Context, session: &str) -> Option<SessionRecord> {
+    let key = agents::SessionKey::parse(session).ok()?;
+    Some(state::record::load(&context.clinic.state, None, &key).ok()??.record)
 }
 
 pub(super) fn outcome_cells(
@@ -402,14 +446,12 @@ pub(super) fn outcome_cells(
     records: &BTreeMap<agents::SessionKey, SessionRecord>,
 ) -> [Cell; 6] {
     let session = pane.session_id.as_ref();
-    let record = session.and_then(|session| records.get(session));
-    let name = record.and_then(|record| record.name.as_deref()).unwrap_or_default();
-    let task = record.and_then(|record| record.task.as_deref()).unwrap_or_default();
+    let [name, task] = labels(session.and_then(|session| records.get(session)));
     [
         Cell::new(&pane.pane),
         session.map(|session| session.short()).unwrap_or_default().into(),
-        one_line(name, 30).into(),
-        one_line(task, 50).into(),
+        name,
+        task,
         pane.outcome.word().into(),
         Cell::new(&pane.reason),
     ]

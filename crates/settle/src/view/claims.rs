@@ -265,7 +265,7 @@ impl Claims {
         self.process.push(Claim::new(found, Grade::Proven, "process", words).at(now));
         self.life = Some(Life::Alive);
         self.nested = sources.world.is_nested(pid);
-        let words = "it runs; what it is at nobody says";
+        let words = "running; no hook or registry reports its state";
         let started = process.started_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let state = Claim::new(State::Unknown, Grade::Proven, "process", words);
         self.state.push(state.at(started.unwrap_or(now)));

@@ -19,7 +19,7 @@ use wiring::{LinePlace, LineWish};
 use crate::context::short_path;
 use crate::exit::{Exit, Failure};
 use crate::hot::style::style;
-use crate::output::{Out, colour, columns, reply};
+use crate::output::{Out, colour, columns, one_line, reply, say};
 use crate::{hot, zone};
 
 /// What `--preset` takes.
@@ -73,7 +73,7 @@ fn answer() -> Preset {
         match reply("Which one? [1/2, Enter for 1] ").as_deref() {
             None | Some("" | "1" | "design") => return Preset::Design,
             Some("2" | "plain") => return Preset::Plain,
-            Some(_) => {}
+            Some(other) => say(&format!("{:?} is neither 1 nor 2.", one_line(other, 40))),
         }
     }
 }

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use agents::SessionKey;
 use context::Bead;
 use recovery::{
-    BY_ITSELF, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, bring_back, last_place,
-    new_window, own_place,
+    BY_ITSELF, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, StillRunning, bring_back,
+    last_place, new_window, own_place,
 };
 use serde_json::{Value, json};
 use settle::Settled;
 
-use super::super::restore::{going_on, outcome_cells, outcomes, way};
+use super::super::restore::{going_on, outcome_cells, outcomes, ways};
 use super::steps;
 use crate::briefing::briefing;
 use crate::context::{Context, pane_around};
@@ -36,6 +36,8 @@ pub(super) struct Brought {
     plan: Plan,
     /// The tasks that a tracker has for each.
     beads: BTreeMap<SessionKey, Vec<Bead>>,
+    /// The commands of each that ran on without it.
+    running: BTreeMap<SessionKey, Vec<StillRunning>>,
     /// Whether the steps before the start have been shown: it is one agent, and its user watches.
     stepwise: bool,
 }
@@ -89,8 +91,12 @@ pub(super) fn bring(
             beads.insert(session.clone(), briefing.beads(session));
         }
     }
+    // Asked before anything is started: an agent that is back may start the same.
+    let ground = restoring::ground(context, settled);
+    let running = sessions.iter().map(|session| (session.clone(), ground.still_running(session))).collect();
+    drop(ground);
     let done = carry_out(context, settled, &plan, others, &briefing, asked.go_on, "recover")?;
-    Ok(Brought { done, plan, beads, stepwise })
+    Ok(Brought { done, plan, beads, running, stepwise })
 }
 
 fn carry_out(
@@ -218,11 +224,12 @@ pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Resu
     } else if let ([pane], true) = (done.panes.as_slice(), brought.stepwise) {
         steps::after(pane).iter().for_each(|line| out.line(line));
         done.missing.iter().for_each(|words| out.line(words));
-        if let Some(way) = way(&done.panes, &brought.plan) {
-            out.line(&format!("\nAttach with: {way}"));
+        brought.still_running(settled).iter().for_each(|line| out.line(line));
+        if let Some(ways) = ways(&done.panes, &brought.plan) {
+            out.line(&format!("\nAttach with: {}", ways.replace('`', "")));
         }
     } else {
-        let mut table = outcomes();
+        let mut table = outcomes("outcome");
         for pane in &done.panes {
             table.row(outcome_cells(pane, &settled.records));
         }
@@ -231,14 +238,27 @@ pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Resu
         let beads = brought.beads.iter().filter_map(|(session, beads)| Some((session, steps::bead(beads)?)));
         beads.for_each(|(session, bead)| out.line(&format!("{}: hand-off bead {bead}", session.short())));
         going_on(&done.panes).iter().for_each(|line| out.line(line));
-        if let Some(way) = way(&done.panes, &brought.plan).filter(|_| back > 0) {
-            out.line(&format!("\nAttach with: {way}"));
+        brought.still_running(settled).iter().for_each(|line| out.line(line));
+        if let Some(ways) = ways(&done.panes, &brought.plan).filter(|_| back > 0) {
+            out.line(&format!("\nAttach with: {}", ways.replace('`', "")));
         }
     }
     out.finish_as(exit)
 }
 
 impl Brought {
+    /// The commands of the dead agents that run on, each on a line.
+    fn still_running(&self, settled: &Settled) -> Vec<String> {
+        let line = |session: &SessionKey, one: &StillRunning| {
+            let name = settled.records.get(session).and_then(|record| record.name.clone());
+            format!("{}: {}", name.unwrap_or_else(|| session.short()), one.says())
+        };
+        let of_each = |(session, all): (&SessionKey, &Vec<StillRunning>)| {
+            all.iter().map(|one| line(session, one)).collect::<Vec<_>>()
+        };
+        self.running.iter().flat_map(of_each).collect()
+    }
+
     fn json(&self) -> Value {
         let mut object = restoring::as_json(&self.done);
         for pane in object["panes"].as_array_mut().into_iter().flatten() {
@@ -249,6 +269,8 @@ impl Brought {
             let session = session.or_else(|| asked.and_then(|one| one.session_id.as_ref()));
             let beads = session.and_then(|session| self.beads.get(session));
             pane["bead"] = json!(beads.and_then(|beads| steps::own(beads)).map(|bead| &bead.id));
+            let running = session.and_then(|session| self.running.get(session));
+            pane["stillRunning"] = json!(running.map(Vec::as_slice).unwrap_or_default());
             pane["beads"] = json!(beads.map(Vec::as_slice).unwrap_or_default());
         }
         object

@@ -122,6 +122,9 @@ pub(super) fn show(
         for line in found.iter().flat_map(|one| words(one).collect::<Vec<_>>()) {
             out.line(&line);
         }
+        if dry_run {
+            out.hint("Do it with `rekindle recover --all`, or name one: `rekindle recover ID`.");
+        }
     }
     if waiting > 0 && !as_json {
         let agents =

@@ -157,7 +157,10 @@ fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result
     let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {
         ([only], _) | ([], [only]) => only,
-        ([], []) => return Err(Failure::new(Exit::Usage, "no session crashed").hint("name a session")),
+        ([], []) => {
+            return Err(Failure::new(Exit::Usage, "No crashed sessions.")
+                .hint("name one: rekindle recover ID --preview"));
+        }
         ([], several) => {
             return Err(Failure::new(Exit::Usage, format!("{} agents crashed", several.len()))
                 .hint("name a session: rekindle recover lists them"));

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Also those that ended, crashed long ago, answer one prompt, or belong to another agent
     #[arg(long)]
     all: bool,
-    /// Stay, and draw it again when something changes; q leaves, g goes to an agent that waits
+    /// Stay, and draw it again when something changes; q quits, g goes to the waiting agent
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print one JSON object
@@ -124,6 +124,9 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(table::table(context, survey, shown));
         lines.push(String::new());
         lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
+        if shown.iter().any(|agent| agent.state.value == State::Crashed) {
+            lines.push("Bring crashed agents back with `rekindle recover`.".to_owned());
+        }
         if shown.iter().any(|agent| agent.state.value == State::Dormant) {
             lines.push(WAKE.to_owned());
         }

@@ -141,11 +141,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if changes.is_empty() {
         out.line("nothing is wired");
     } else if act {
-        out.line(&format!("undone: {}", count(changes.len() as u64, "change", "changes")));
+        let panes = match untagged {
+            0 => String::new(),
+            _ => format!(" and the option on {}", count(untagged as u64, "pane", "panes")),
+        };
+        out.line(&format!("Removed {}{panes}.", count(changes.len() as u64, "change", "changes")));
         out.line("Restart running agents to pick this up.");
     }
-    if untagged > 0 {
-        out.line(&format!("untagged: {}", count(untagged as u64, "pane", "panes")));
+    if untagged > 0 && changes.is_empty() {
+        out.line(&format!("Removed the option on {}.", count(untagged as u64, "pane", "panes")));
     }
     if act && held.is_some() {
         out.line("the state directory is removed");

@@ -71,7 +71,8 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     let mut total =
         format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored));
     if empty > 0 {
-        total = format!("{total}; {empty} not listed: nothing was ever said in them");
+        let empty = count(empty as u64, "empty conversation", "empty conversations");
+        total = format!("{total}; {empty} not listed");
     }
     out.line(&total);
     out.finish_as(exit)

@@ -60,6 +60,7 @@ pub(crate) fn put_back(
         if let Some(backup) = &back.backup {
             out.line(&format!("  what was there: {}", context.short_path(backup)));
         }
+        out.hint("Take it back with `rekindle undo`.");
     }
     for name in &back.left_out {
         say(&format!("rekindle: {name} was not put back: the vault cannot prove what it last held"));
