@@ -63,3 +63,41 @@ fn no_second_agent_beside_one_in_a_container_or_outside_of_it() {
     assert!(done.stdout.contains("resumed"), "{}", done.words());
     assert_eq!(lab.story(&id(&record)).iter().filter(|event| *event == "owner_overruled").count(), 1);
 }
+
+/// 2.1.100 writes into its registry neither when its process started nor in which namespace: process 1 and 2 out here are
+/// the machine's own.
+#[test]
+fn an_agent_that_registers_by_its_id_alone_is_no_process_of_the_host() {
+    let can = Command::new("unshare").args(CONTAINED).arg("true").status();
+    if !can.is_ok_and(|status| status.success()) {
+        return;
+    }
+    for (pid, command) in [(1, "claude"), (2, "bash -c '\"$0\" \"$@\"; exit' claude")] {
+        let lab = Lab::new(VERSIONS[1]).unwrap();
+        let record = answered(&lab, &format!("unshare {} {command}", CONTAINED.join(" ")));
+        let session = id(&record);
+        assert_eq!(record["runs"][0]["pid"], pid, "{record}");
+        assert!(lab.rekindle(&["settle"]).unwrap().success());
+        let settled = lab.record(&session).unwrap();
+        assert_eq!(settled["runs"].as_array().unwrap().len(), 1, "{settled}");
+        assert_eq!(settled["runs"][0]["pidNamespace"], record["runs"][0]["pidNamespace"]);
+        refused(&lab, &lab.rekindle(&["recover", &session, "--json"]).unwrap(), "is in it");
+        refused(&lab, &inside(&lab, &["recover", &session, "--json"]), "--owner-gone");
+
+        // The container ends, and its agent cannot take its entry back.
+        let shell = lab.tmux(&["display-message", "-p", "-t", "work:0.0", "#{pane_pid}"]).unwrap();
+        let shell: u32 = shell.stdout.trim().parse().unwrap();
+        for child in children(shell) {
+            rustix::process::kill_process(rustix::process::Pid::from_raw(child).unwrap(), Signal::KILL)
+                .unwrap();
+        }
+        lab.settle_until(&session, "crashed", |record| record["status"] == "crashed").unwrap();
+        let done = lab.rekindle(&["recover", &session, "--json"]).unwrap();
+        assert!(done.stdout.contains("resumed"), "{}", done.words());
+    }
+}
+
+fn children(of: u32) -> Vec<i32> {
+    let listed = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    listed.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}

@@ -97,7 +97,7 @@ impl World {
         });
         let registry = registered
             .map(|(config, registered)| {
-                let life = match registered.alive(&table) {
+                let life = match registered.alive(&config, &table) {
                     Some(true) => Life::Alive,
                     Some(false) => Life::Dead,
                     None => Life::Unknown,

@@ -53,7 +53,7 @@ pub struct Owners {
 /// Looks up the processes that may be in the conversation with this id and this transcript, by rekindle's own record.
 pub type RunLookup = Box<dyn Fn(&SessionId, &Path) -> Vec<RecordedRun> + Send + Sync>;
 
-/// What the record of a conversation says of one process that was in it. A process that has ended is not named.
+/// What the record of a conversation says of one process that was in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedRun {
     /// No end of it is known.
@@ -72,6 +72,13 @@ pub enum RecordedRun {
     SaidGone {
         /// Its process id.
         pid: u32,
+    },
+    /// It has ended, as this machine saw: an entry of 2.1.100's registry that it left behind names nobody.
+    Ended {
+        /// Its process id.
+        pid: u32,
+        /// When, in milliseconds since 1970.
+        at_ms: i64,
     },
     /// The record cannot be used, so every process may be in it.
     Unreadable {
@@ -114,19 +121,27 @@ impl Owners {
         let entered = |(config, entry): &&(ConfigDir, Registered)| {
             entry.session == session.as_str() && may_write(&config.projects(), path)
         };
-        for (_, entry) in self.registered.iter().filter(entered) {
-            match entry.alive(&self.processes) {
+        let ended = |run: &RecordedRun, entry: &Registered| match run {
+            RecordedRun::Ended { pid, at_ms } => entry.is_of_ended(*pid, *at_ms),
+            _ => false,
+        };
+        for (config, entry) in self.registered.iter().filter(entered) {
+            match entry.alive(config, &self.processes) {
                 Some(true) => return Owner::Process(entry.holder()),
                 Some(false) => {}
                 None if recorded.contains(&RecordedRun::SaidGone { pid: entry.pid }) => {}
+                None if recorded.iter().any(|run| ended(run, entry)) => {}
                 None => {
-                    unknown = Some(format!("process {} belongs to another machine or container", entry.pid));
+                    unknown = Some(format!(
+                        "process {} is not to be found here, it may belong to another machine or container",
+                        entry.pid
+                    ));
                 }
             }
         }
         for run in &recorded {
             match run {
-                RecordedRun::SaidGone { .. } => {}
+                RecordedRun::SaidGone { .. } | RecordedRun::Ended { .. } => {}
                 RecordedRun::Open { pid, start, domain, .. } => {
                     match self.processes.vantage().reach(domain) {
                         Reach::Gone => {}
@@ -196,7 +211,9 @@ impl Owners {
             account.is_none_or(|own| !are_two_accounts(theirs, own.path()))
         };
         let entered = self.registered.iter().filter(|(config, entry)| {
-            entry.session == session && ours(&config.projects()) && entry.alive(&self.processes) == Some(true)
+            entry.session == session
+                && ours(&config.projects())
+                && entry.alive(config, &self.processes) == Some(true)
         });
         let registered = entered.map(|(_, entry)| entry.pid);
         // Whoever started it names the conversation, too.
@@ -215,14 +232,19 @@ impl Owners {
 
     /// The ids of all conversations that an agent is in, by registry and arguments: cheap enough for every scan.
     pub fn live_sessions(&self) -> HashSet<String> {
-        let registered = self.registered.iter().map(|(_, entry)| entry);
-        let registered = registered.filter(|entry| entry.alive(&self.processes) == Some(true));
+        let alive =
+            |(config, entry): &&(ConfigDir, Registered)| entry.alive(config, &self.processes) == Some(true);
+        let registered = self.registered.iter().filter(alive).map(|(_, entry)| entry);
         let named = self.processes.all().iter().flat_map(Process::named_sessions);
         registered.map(|entry| entry.session.clone()).chain(named.map(str::to_owned)).collect()
     }
 
     pub(super) fn is_registered(&self, pid: u32) -> bool {
-        self.registered.iter().any(|(_, entry)| entry.pid == pid)
+        // An entry of the same number may be of an agent in a container, or of one that is gone.
+        let is_its = |(config, entry): &(ConfigDir, Registered)| {
+            entry.pid == pid && entry.alive(config, &self.processes) == Some(true)
+        };
+        self.registered.iter().any(is_its)
     }
 
     /// What the record of a conversation says; nothing where records are not asked.

@@ -218,11 +218,19 @@ impl Process {
 
     /// Its pid namespace, and its id in there.
     fn namespace_id(&self) -> Option<(String, u32)> {
-        let folder = self.folder();
-        let namespace = std::fs::read_link(folder.join("ns/pid")).ok()?.display().to_string();
-        let status = crate::files::read_to_string(folder.join("status")).ok()?;
+        Some((self.namespace()?, self.innermost_id()?))
+    }
+
+    /// Its pid namespace; `None` where that cannot be read, as of another user's process.
+    pub(super) fn namespace(&self) -> Option<String> {
+        Some(self.link("ns/pid")?.display().to_string())
+    }
+
+    /// Its id in its own pid namespace. Anybody may read it.
+    pub(super) fn innermost_id(&self) -> Option<u32> {
+        let status = crate::files::read_to_string(self.folder().join("status")).ok()?;
         let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-        Some((namespace, ids.split_ascii_whitespace().next_back()?.parse().ok()?))
+        ids.split_ascii_whitespace().next_back()?.parse().ok()
     }
 
     /// Whether its arguments tell it to resume or begin this session.
@@ -323,7 +331,8 @@ pub fn pid_domain() -> Option<String> {
     PidDomain::own().text()
 }
 
-fn boot_time_ms() -> Option<i64> {
+/// When this machine was started, in milliseconds since 1970.
+pub(super) fn boot_time_ms() -> Option<i64> {
     let stat = crate::files::read_to_string("/proc/stat").ok()?;
     let seconds: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     Some(seconds * 1_000)

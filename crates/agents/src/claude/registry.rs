@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::ConfigDir;
-use super::owner::Holder;
+use super::owner::{Holder, same_folder};
 use super::pid_domain::{PidDomain, Reach};
-use super::process::Processes;
+use super::process::{Process, Processes, boot_time_ms};
+use super::{ConfigDir, are_two_accounts};
 
 /// One entry, as far as it is of use. Undocumented, so everything but the two ids is optional.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,8 +79,9 @@ pub fn read(config: &ConfigDir) -> Registry {
 const ROUNDING_MS: i64 = 2_000;
 
 impl Registered {
-    /// Whether the process that registered still runs; `None` where that cannot be told from here.
-    pub fn alive(&self, processes: &Processes) -> Option<bool> {
+    /// Whether the process that registered in this configuration directory still runs; `None` where that cannot be told
+    /// from here.
+    pub fn alive(&self, config: &ConfigDir, processes: &Processes) -> Option<bool> {
         match processes.vantage().reach(&self.domain()) {
             Reach::Here => {}
             Reach::Gone => return Some(false),
@@ -89,13 +90,49 @@ impl Registered {
         if !processes.readable() {
             return None;
         }
-        let Some(process) = processes.get(self.pid) else { return Some(false) };
-        match (&self.proc_start, self.started_at, process.started_ms) {
-            (Some(theirs), _, _) => Some(*theirs == process.start_ticks.to_string()),
-            // A process that started after the entry was written has the pid of one that is gone.
-            (None, Some(registered), Some(started)) => Some(started <= registered + ROUNDING_MS),
-            _ => Some(true),
+        let Some(start) = &self.proc_start else { return self.alive_by_id(config, processes) };
+        Some(processes.get(self.pid).is_some_and(|process| *start == process.start_ticks.to_string()))
+    }
+
+    /// 2.1.100 writes down neither when its process started nor in which pid namespace, so its entry may be of any
+    /// container that shares the folder, and the process with that id here may be anything. It is the agent if it is an
+    /// agent of this account, as old as the entry, and the only one that has this id in whatever namespace it is in.
+    fn alive_by_id(&self, config: &ConfigDir, processes: &Processes) -> Option<bool> {
+        let vantage = processes.vantage();
+        let account = |process: &Process| process.projects();
+        let may_be_it = |process: &&Process| {
+            let elsewhere = |projects: PathBuf| {
+                projects.parent().is_some_and(|theirs| are_two_accounts(theirs, config.path()))
+            };
+            // A process that started after the entry was written has the id of one that is gone.
+            let younger = |(started, registered): (i64, i64)| started > registered + ROUNDING_MS;
+            process.is_agent()
+                && process.innermost_id().is_none_or(|id| id == self.pid)
+                && !process.started_ms.zip(self.started_at).is_some_and(younger)
+                && !account(process).is_some_and(elsewhere)
+        };
+        let is_here = |process: &Process| {
+            process.pid == self.pid
+                && process.namespace() == vantage.own.namespace
+                && account(process).is_some_and(|projects| same_folder(&projects, &config.projects()))
+        };
+        let before_boot =
+            |registered: i64| boot_time_ms().is_some_and(|boot| registered + ROUNDING_MS < boot);
+        let mut found = processes.all().iter().filter(may_be_it);
+        match (found.next(), found.next()) {
+            (Some(only), None) if is_here(only) => Some(true),
+            // From the initial namespace the processes of all others are seen.
+            (None, _) if vantage.namespaces.is_some() || self.started_at.is_some_and(before_boot) => {
+                Some(false)
+            }
+            _ => None,
         }
+    }
+
+    /// Whether this is the entry of a process with this id that was in the same conversation until then.
+    pub(super) fn is_of_ended(&self, pid: u32, until_ms: i64) -> bool {
+        let began_before = |registered: i64| registered <= until_ms + ROUNDING_MS;
+        self.proc_start.is_none() && self.pid == pid && self.started_at.is_some_and(began_before)
     }
 
     /// Where its process id means something. The agent does not write down the boot.

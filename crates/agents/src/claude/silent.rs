@@ -52,7 +52,7 @@ impl Owners {
                     && *start == process.start_ticks
                     && matches!(self.processes().vantage().reach(domain), Reach::Here)
             }
-            RecordedRun::SaidGone { .. } | RecordedRun::Unreadable { .. } => false,
+            _ => false,
         };
         let mut others = conversations(folder).filter(|other| other != session);
         others.any(|other| {

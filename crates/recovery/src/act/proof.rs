@@ -157,10 +157,14 @@ impl Actor<'_> {
             // The table is not of one moment, so a chain could in theory close.
             std::iter::successors(Some(pid), parent).take(64).any(|above| above == own)
         };
-        let entries = self.clinic.configs.iter().flat_map(|config| registry::read(config).entries);
-        entries
-            .filter(|entry| entry.session == started.session.id().as_str())
-            .find(|entry| entry.alive(&processes) == Some(true) && below(entry.pid))
+        let entries =
+            self.clinic.configs.iter().flat_map(|config| {
+                registry::read(config).entries.into_iter().map(move |entry| (config, entry))
+            });
+        let found = entries
+            .filter(|(_, entry)| entry.session == started.session.id().as_str())
+            .find(|(config, entry)| entry.alive(config, &processes) == Some(true) && below(entry.pid));
+        found.map(|(_, entry)| entry)
     }
 
     /// The agent is there since `at`, in milliseconds since 1970. What it remembers is counted: a resume has emptied

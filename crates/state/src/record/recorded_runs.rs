@@ -69,7 +69,7 @@ fn look_up(
     runs
 }
 
-/// The processes that may still be in the conversation. The newest is in it as long as the record is active: what it said of
+/// The processes that may still be in the conversation, and those that have left it. The newest is in it as long as the record is active: what it said of
 /// its end may have been another one's. An earlier one may live on behind a newer one that has crashed.
 fn of(held: &Held) -> Vec<RecordedRun> {
     let record = &held.record;
@@ -85,6 +85,8 @@ fn of(held: &Held) -> Vec<RecordedRun> {
         } else if !ended || !is_vouched_for(run) {
             let (pid, start, domain) = (run.pid, run.proc_start, run.domain());
             known.push(RecordedRun::Open { pid, start, domain, genuine: is_vouched_for(run) });
+        } else if let Some(at) = run.ended_at {
+            known.push(RecordedRun::Ended { pid: run.pid, at_ms: at.as_millisecond() });
         }
     }
     known
@@ -198,6 +200,7 @@ mod tests {
             match known {
                 RecordedRun::Open { pid, .. } => found.0.push(pid),
                 RecordedRun::SaidGone { pid } => found.1.push(pid),
+                RecordedRun::Ended { .. } => {}
                 RecordedRun::Unreadable { why } => panic!("{why}"),
             }
         }
@@ -288,6 +291,8 @@ mod tests {
             (record.status, record.runs) = (Status::EndedCleanly, vec![run(1, true, Some("clear"))]);
         });
         assert_eq!(room.open(Some(&room.key)), []);
+        let ended = look_up(&room.state, Some(&room.key), room.id.id(), None);
+        assert_eq!(ended, [RecordedRun::Ended { pid: 1, at_ms: 0 }]);
         room.hear("SessionStart", Some(&room.key));
         assert_eq!(room.open(Some(&room.key)), [(1, contained())]);
     }
