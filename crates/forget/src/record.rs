@@ -9,7 +9,7 @@ impl Eraser<'_> {
         let mut held = held.clone();
         let record = &mut held.record;
         (record.name, record.base_name, record.task) = (None, None, None);
-        (record.given.name, record.given.task) = (None, None);
+        (record.given.name, record.given.task, record.untrusted_words) = (None, None, None);
         // Hashes of what was said: whoever has the text could tell that it was said here.
         (record.context_hash, record.place_hash, record.summary_source) = (None, None, None);
         record.last_error = None;

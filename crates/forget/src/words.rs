@@ -150,6 +150,11 @@ impl Eraser<'_> {
             let texts =
                 [name, record.task.as_deref(), record.given.name.as_deref(), record.given.task.as_deref()];
             texts.into_iter().flatten().for_each(|text| words.add(text));
+            if let Some(untrusted) = &record.untrusted_words {
+                let given = &untrusted.given;
+                let texts = [&untrusted.name, &untrusted.task, &given.name, &given.task];
+                texts.into_iter().flatten().for_each(|text| words.add(text));
+            }
         }
         words
     }

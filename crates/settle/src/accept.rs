@@ -23,12 +23,19 @@ pub struct Unaccepted {
     pub why: &'static str,
 }
 
+/// Why a session is listed whose agent is this machine's own.
+const WORDS: &str = "its name or task was edited in its record, or copied with it";
+
 /// Whether two readings of a record start the same. A settle in the background may note between them when the session was
 /// last seen, that its agent is gone, or that it is in the vault: nothing of that starts anything.
 fn starts_the_same(one: &SessionRecord, other: &SessionRecord) -> bool {
     let without_bookkeeping = |record: &SessionRecord, same: &SessionRecord| {
         let mut record = SessionRecord {
             evidence: Vec::new(),
+            // What it is called and about is found out again; what is accepted stands in `untrusted_words`.
+            name: None,
+            base_name: None,
+            task: None,
             status: same.status,
             reason: None,
             last_seen: same.last_seen,
@@ -65,7 +72,8 @@ impl Settler {
         let mut found = Vec::new();
         for id in record::keys(&self.state)? {
             let Ok(Some(held)) = record::load(&self.state, self.key.reading(), &id) else { continue };
-            if let Some(why) = held.record.distrust(&machine) {
+            let words = held.record.has_unaccepted_words();
+            if let Some(why) = held.record.distrust(&machine).or_else(|| words.then_some(WORDS)) {
                 found.push(Unaccepted { record: held.record, why });
             }
         }
@@ -119,7 +127,9 @@ impl Settler {
         for mut held in accepted {
             // What would act on other sessions was not shown, and is not accepted.
             record::strip_power(&mut held.record);
-            if let Some(run) = held.record.runs.last_mut() {
+            held.record.accept_words();
+            let untrusted = held.record.distrust(&Machine::this()).is_some();
+            if let Some(run) = held.record.runs.last_mut().filter(|_| untrusted) {
                 run.provenance = Some(Provenance::Accepted);
                 run.accepted_on = Machine::this().id().map(str::to_owned);
                 run.grade = None;
@@ -136,7 +146,7 @@ impl Settler {
 
 #[cfg(test)]
 mod tests {
-    use state::record::Status;
+    use state::record::{Given, Status, UntrustedWords};
 
     use super::*;
     use crate::bench::{agent, start, told};
@@ -159,7 +169,11 @@ mod tests {
     #[test]
     fn another_program_directory_or_mode_is_not_what_was_shown() {
         let shown = record();
-        let edits: [fn(&mut SessionRecord); 4] = [
+        let edits: [fn(&mut SessionRecord); 5] = [
+            |record| {
+                let given = Given { task: Some("evil".to_owned()), ..Given::default() };
+                record.untrusted_words = Some(UntrustedWords { given, ..UntrustedWords::default() });
+            },
             |record| record.runs[0].argv = Some(vec!["/mnt/evil/claude".to_owned()]),
             |record| drop(record.runs[0].env.insert("HTTPS_PROXY".to_owned(), "http://evil:1".to_owned())),
             |record| record.cwd = Some("/mnt/evil".into()),

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use settle::{Settler, Unaccepted};
 use state::machine_key::MachineKey;
+use state::record::SessionRecord;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -107,7 +108,7 @@ fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
 
 fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
     let record = &one.record;
-    let name = record.name.as_deref().unwrap_or("unnamed");
+    let name = record.shown_name().unwrap_or("unnamed");
     let directory = record
         .project_dir
         .as_deref()
@@ -118,15 +119,27 @@ fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
     out.line(&one_line(&format!("{}  {name}  {directory}", record.session_id.short()), 200));
     out.line(&format!("  not trusted: {}", one.why));
     // Nothing of what is accepted is left out, however long it is.
+    for (what, text) in words_said(record) {
+        out.line(&format!("  {what}: {}", one_line(text, usize::MAX)));
+    }
     out.line(&format!("  would start: {}", one_line(&words_of(one), usize::MAX)));
     for (name, value) in changes_of(one) {
         out.line(&format!("  with {}", one_line(&redact::redact(&format!("{name}={value}")), usize::MAX)));
     }
 }
 
+/// The words that agents are told once they are accepted.
+fn words_said(record: &SessionRecord) -> impl Iterator<Item = (&'static str, &str)> {
+    // Where the key is lost, nothing is set aside: everything is as it was.
+    let given = record.untrusted_words.as_ref().map_or(&record.given, |words| &words.given);
+    let name = given.name.as_deref().or_else(|| record.shown_name());
+    let task = given.task.as_deref().or_else(|| record.shown_task());
+    [("name", name), ("task", task)].into_iter().filter_map(|(what, text)| Some((what, text?)))
+}
+
 fn as_json(one: &Unaccepted) -> Value {
     json!({
-        "sessionId": one.record.session_id.as_str(), "name": one.record.name, "cwd": one.record.cwd,
+        "sessionId": one.record.session_id.as_str(), "name": one.record.shown_name(), "task": one.record.shown_task(), "cwd": one.record.cwd,
         "why": one.why, "argv": one.record.run().and_then(|run| run.argv.clone()), "env": changes_of(one),
     })
 }

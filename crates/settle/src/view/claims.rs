@@ -235,6 +235,12 @@ impl Claims {
             let grade = if source == "given" { Grade::Proven } else { Grade::Likely };
             self.task.push(Claim::new(task, grade.min(sure), source, words));
         }
+        if let Some(untrusted) = &record.untrusted_words {
+            let words = "its record said so without a valid code: it was edited or copied";
+            let claim = |text: &String| Claim::new(text.clone(), Grade::Guess, "seal", words);
+            self.name.extend(untrusted.name.iter().filter(|_| record.name.is_none()).map(claim));
+            self.task.extend(untrusted.task.iter().filter(|_| record.task.is_none()).map(claim));
+        }
         if let Some(model) = record.model.clone() {
             self.model.push(Claim::new(model, sure, "transcript", "its newest reply or event names it"));
         }

