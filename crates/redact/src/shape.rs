@@ -54,6 +54,8 @@ pub(crate) enum Judge {
     Shape,
     /// A password that a person may have chosen.
     Password,
+    /// A password in a sentence or a form: no mere word.
+    Said,
     /// Looks random.
     Token,
     /// Base64 of `user:password`.
@@ -158,6 +160,12 @@ impl Shape {
         let accepted = match self.judge {
             Judge::Shape => !value::is_sample(found.as_bytes()),
             Judge::Password => value::is_password(found.as_bytes(), Setting::Given),
+            Judge::Said => {
+                let value = found.as_bytes();
+                // A letter of another alphabet makes no word odd.
+                let ascii: Vec<u8> = value.iter().copied().filter(u8::is_ascii).collect();
+                value::is_password(&ascii, Setting::Loose) || value::is_token(value, Setting::Given)
+            }
             Judge::Token => value::is_token(found.as_bytes(), Setting::Given) || is_login(found.as_bytes()),
             Judge::Login => is_login(found.as_bytes()),
         };

@@ -16,6 +16,12 @@ const NARROWEST: usize = 24;
 /// As much as is put together at once: twice a private key of 8192 bits.
 const LONGEST: usize = 16 << 10;
 
+/// So many lines show whether a key begins at the first of them.
+const LOOKED_AT: usize = 4;
+
+/// So many lines has no key but a private one, which is known by its frame.
+const LONGEST_KEY: usize = 64;
+
 /// What a break leaves of a secret that is already known by its first part: shorter rests harm nobody, and words of the
 /// next line are as short.
 const SHORTEST_REST: usize = 8;
@@ -154,13 +160,38 @@ fn may_go_on(text: &[u8], end: usize) -> bool {
 impl Group {
     /// The secrets that go over a break, where they stand in the text.
     fn findings(self, text: &str) -> Vec<Finding> {
+        let mut found = self.joined_from(text, 0, self.lines.len(), |_| true);
+        // A line that is full ends in any letter: joined to it, a key at the beginning of the next line has no left edge.
+        for first in 1..self.lines.len().saturating_sub(1) {
+            let begins = |key: &Finding| key.place.start == 0 && key.evidence == Evidence::Shape;
+            if !self.joined_from(text, first, LOOKED_AT, begins).is_empty() {
+                found.extend(self.joined_from(text, first, LONGEST_KEY, begins));
+            }
+        }
+        found
+    }
+
+    /// The same, of so many lines from this one.
+    fn joined_from(
+        &self,
+        text: &str,
+        first: usize,
+        most: usize,
+        wanted: impl Fn(&Finding) -> bool,
+    ) -> Vec<Finding> {
+        let lines = self.lines.iter().skip(first).take(most).cloned().collect();
+        Group { lines }.joined(text, wanted)
+    }
+
+    fn joined(&self, text: &str, wanted: impl Fn(&Finding) -> bool) -> Vec<Finding> {
         let mut joined = String::new();
         let mut starts = Vec::with_capacity(self.lines.len());
         for line in &self.lines {
             starts.push(joined.len());
             joined.push_str(text.get(line.content.clone()).unwrap_or_default());
         }
-        gate::findings(&joined).filter_map(|found| self.place(text, &joined, &starts, &found)).collect()
+        let found = gate::findings(&joined).filter(|found| wanted(found));
+        found.filter_map(|found| self.place(text, &joined, &starts, &found)).collect()
     }
 
     fn place(&self, text: &str, joined: &str, starts: &[usize], found: &Finding) -> Option<Finding> {

@@ -28,7 +28,7 @@ const fn password(triggers: &'static [&'static str], pattern: &'static str) -> S
     command("password", Judge::Password, triggers, pattern)
 }
 
-pub(super) static SHAPES: [Shape; 59] = [
+pub(super) static SHAPES: [Shape; 64] = [
     password(
         &[
             "docker login",
@@ -250,10 +250,44 @@ pub(super) static SHAPES: [Shape; 59] = [
         &["privatekey ", "private-key "],
         r"(?i:private-?key)[ \t]+([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     ),
-    within(
+    // The word for a password in other languages, with the colons that they write.
+    command(
         "password",
-        Judge::Token,
-        &["mot de passe"],
-        r#"(?i:mot de passe)(?:[ \t]|\xc2\xa0)*[:=][ \t]*\\{0,3}["']?([^\s"'`\\]+)"#,
+        Judge::Said,
+        &[
+            "mot de passe",
+            "contraseña",
+            "contraseÑa",
+            "contrasena",
+            "senha",
+            "wachtwoord",
+            "kennwort",
+            "пароль",
+            "Пароль",
+            "ПАРОЛЬ",
+            "密码",
+            "密碼",
+            "パスワード",
+        ],
+        concat!(
+            r"(?:(?i:mot de passe|contrase\xc3[\xb1\x91]a|contrasena|senha|wachtwoord|kennwort)|",
+            r"пароль|Пароль|ПАРОЛЬ|密码|密碼|パスワード)",
+            r#"(?:[ \t]|\xc2\xa0|\xe2\x80\xaf|\xe3\x80\x80)*(?:[:=]|\xef\xbc\x9a)(?:[ \t]|\xc2\xa0|\xe3\x80\x80)*\\{0,3}["']?([^\s"'`\\]+)"#,
+        ),
+    ),
+    password(&["psexec"], option!(r"(?i:psexec(?:64)?(?:\.exe)?)", "-p")),
+    password(&["ssh-keygen "], option!("ssh-keygen", "-N")),
+    password(&["ssh-keygen "], option!("ssh-keygen", "-P")),
+    // What the password store prints; a folder is a tree, and what is copied is a sentence.
+    password(
+        &["pass show ", "gopass show "],
+        r"(?:go)?pass[ \t]+show[ \t]+(?:-[^\s]+[ \t]+)*[^\s]+[ \t]*\r?\n[ \t]*([^\s]+)[ \t]*(?:\r?\n[^\xe2]|\r?\n?\z)",
+    ),
+    // The words of a wallet.
+    within(
+        "seed phrase",
+        Judge::Shape,
+        &["mnemonic", "seed phrase", "seed_phrase", "seedphrase", "recovery phrase", "recovery_phrase"],
+        r#"(?i:mnemonic|(?:seed|recovery)[ _]?phrase)\\{0,3}["']?\]?[ \t]*[:=][ \t]*\\{0,3}["'`]?([a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})"#,
     ),
 ];

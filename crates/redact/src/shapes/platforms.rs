@@ -2,7 +2,7 @@
 
 use crate::shape::{Judge, Shape, around, key, within};
 
-pub(super) static SHAPES: [Shape; 60] = [
+pub(super) static SHAPES: [Shape; 61] = [
     key("aws key", &["akia", "asia", "abia", "acca"], r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
     key("aws token", &["iqojb3jpz2lu", "fwogzxivyxdz"], "(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9+/=%]{80,}"),
     key("aws key", &["absk"], "ABSK[A-Za-z0-9+/]{60,}={0,2}"),
@@ -39,6 +39,7 @@ pub(super) static SHAPES: [Shape; 60] = [
     key("digitalocean token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[por]_v1_[0-9a-f]{64}\b"),
     key("heroku key", &["hrku-"], "HRKU-[A-Za-z0-9_-]{30,}"),
     key("netlify token", &["nfp_"], "nfp_[A-Za-z0-9]{36,}"),
+    key("vercel token", &["vercel_blob_rw_"], "vercel_blob_rw_[A-Za-z0-9_]{24,}"),
     key("vercel token", &["vcp_", "vck_", "vci_", "vca_", "vcr_"], "vc[pkiar]_[A-Za-z0-9]{24,}"),
     key("render key", &["rnd_"], "rnd_[A-Za-z0-9]{28,}"),
     key("fly token", &["fm1_", "fm2_"], "fm[12]_[A-Za-z0-9+/=_-]{50,}"),

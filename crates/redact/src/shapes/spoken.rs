@@ -20,7 +20,7 @@ pub(super) static SHAPES: [Shape; 12] = [
         "password",
         Judge::Password,
         &["curl"],
-        r#"curl\b[^|;]{0,600}?[ \t](?:-u|-U|--user|--proxy-user)[ =]?\\{0,3}["\']?[^\s:"\'\\$]+:([^\s"\'`\\]+)"#,
+        r#"curl\b[^|;]{0,600}?[ \t](?:-[sSfLkivgINaljqRpJOZ0-9#]{0,8}[uU]|--user|--proxy-user)[ =]?\\{0,3}["\']?[^\s:"\'\\$]+:([^\s"\'`\\]+)"#,
     ),
     within("password", Judge::Password, &["sshpass"], r#"sshpass[ \t]+-p[ =]?\\{0,3}["\']?([^\s"\'`\\]+)"#),
     within(
