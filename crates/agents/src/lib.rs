@@ -7,6 +7,7 @@
 pub mod claude;
 mod session_id;
 mod session_key;
+pub mod short_ids;
 mod stamp;
 
 pub use session_id::{BadSessionId, SessionId};

@@ -33,8 +33,13 @@ impl SessionId {
         &self.0
     }
 
-    /// The first eight characters: what people and status lines show.
-    pub fn short(&self) -> &str {
+    /// The short form that people see: the shortest beginning that no other id has, at least eight characters.
+    pub fn short(&self) -> String {
+        crate::short_ids::known().beginning(self)
+    }
+
+    /// The first eight characters. Other ids may begin so, too.
+    pub fn prefix(&self) -> &str {
         match self.0.char_indices().nth(8) {
             Some((end, _)) => &self.0[..end],
             None => &self.0,
@@ -102,9 +107,9 @@ mod tests {
     fn knows_uuids_and_shortens_by_characters() {
         let uuid = SessionId::new("0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3e").unwrap();
         assert!(uuid.is_uuid());
-        assert_eq!(uuid.short(), "0b1e6f5e");
+        assert_eq!(uuid.prefix(), "0b1e6f5e");
         assert!(!SessionId::new("0b1e6f5e-4a52-4b51-9a1e-0f6f3a1c2d3g").unwrap().is_uuid());
-        assert_eq!(SessionId::new("üüüüüüüüüü").unwrap().short(), "üüüüüüüü");
-        assert_eq!(SessionId::new("abc").unwrap().short(), "abc");
+        assert_eq!(SessionId::new("üüüüüüüüüü").unwrap().prefix(), "üüüüüüüü");
+        assert_eq!(SessionId::new("abc").unwrap().prefix(), "abc");
     }
 }

@@ -72,11 +72,17 @@ impl SessionKey {
         self.text.rsplit_once('@').map(|(_, mark)| mark).filter(|_| self.text.len() > self.id.as_str().len())
     }
 
-    /// The short form that people see: the id's first eight characters, and the mark where there is one.
+    /// The short form that people see and every command takes: the shortest beginning of its id that no other id has, and
+    /// the account's mark where several accounts have the id.
     pub fn short(&self) -> String {
+        crate::short_ids::known().short(self)
+    }
+
+    /// The id's first eight characters, and the mark where there is one. Other sessions may begin so, too.
+    pub fn prefix(&self) -> String {
         match self.account_mark() {
-            Some(mark) => format!("{}@{mark}", self.id.short()),
-            None => self.id.short().to_owned(),
+            Some(mark) => format!("{}@{mark}", self.id.prefix()),
+            None => self.id.prefix().to_owned(),
         }
     }
 }

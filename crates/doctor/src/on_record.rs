@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agents::claude::ConfigDir;
-use agents::{SessionId, SessionKey, is_mark};
+use agents::claude::{ConfigDir, account};
+use agents::{SessionId, SessionKey, is_mark, mark};
 use jiff::Timestamp;
 use state::record::{self, SessionRecord, Status};
 
@@ -90,8 +90,11 @@ impl Clinic {
         let marked = text.rsplit_once('@').filter(|(_, mark)| is_mark(mark));
         let (id, mark) = marked.map_or((text, None), |(id, mark)| (id, Some(mark)));
         let is = |key: &SessionKey| {
-            let same = mark.is_none() || key.account_mark() == mark;
-            !id.is_empty() && same && key.id().as_str().starts_with(id)
+            // The first account of an id has no mark in its name; where others have the id, too, it is shown with its own.
+            let first =
+                || key.account_mark().is_none() && self.account_of(key).map(own_mark).as_deref() == mark;
+            let begins = !id.is_empty() && key.id().as_str().starts_with(id);
+            begins && (mark.is_none() || key.account_mark() == mark || first())
         };
         keys.into_iter().filter(is).collect()
     }
@@ -101,6 +104,10 @@ impl Clinic {
         let keys = self.beginning(session.as_str()).into_iter().filter(|key| key.id() == session);
         keys.filter_map(|key| self.account_of(&key)).collect()
     }
+}
+
+fn own_mark(config: ConfigDir) -> String {
+    mark(&account(config.path()))
 }
 
 /// Those that have not ended, or all where all have.

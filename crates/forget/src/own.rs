@@ -4,6 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use agents::claude::are_two_accounts;
+use state::SessionText;
 use state::durable::{self, Sync};
 
 use crate::{Eraser, Error, Subject, reading};
@@ -15,12 +16,12 @@ impl Eraser<'_> {
             return Ok(());
         }
         let (state, session) = (&self.settler.state, &subject.session);
-        let short = session.short();
         let instances = state.instances();
         self.erase_logs(subject)?;
+        for text in [SessionText::Note, SessionText::Summary] {
+            text.remove(state, session)?;
+        }
         for path in [
-            instances.join(format!("descriptions/{short}.txt")),
-            instances.join(format!("summaries/{short}.txt")),
             instances.join(format!("restore/context-cache/{session}.txt")),
             instances.join(format!("restore/context-cache/{session}.mac")),
             state.snapshots().join(format!("context/{session}.md")),
@@ -112,7 +113,7 @@ impl Eraser<'_> {
             folders = below?.into_iter().flatten().filter(|path| path.is_dir()).collect();
         }
         let ends =
-            [format!("-{}.jsonl", subject.session.short()), format!("-{}.md", subject.session.short())];
+            [format!("-{}.jsonl", subject.session.prefix()), format!("-{}.md", subject.session.prefix())];
         for folder in folders {
             for path in list(&folder)? {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use agents::claude::{ConfigDir, find_session};
+use state::SessionText;
 use state::record::SessionRecord;
 use transcript::{Buffer, Transcript};
 use vault::Key;
@@ -133,10 +134,10 @@ impl Eraser<'_> {
             }
         }
         let instances = self.settler.state.instances();
-        let short = session.short();
+        for text in [SessionText::Note, SessionText::Summary] {
+            words.add(&text.read(&self.settler.state, session).unwrap_or_default());
+        }
         let known = [
-            instances.join(format!("summaries/{short}.txt")),
-            instances.join(format!("descriptions/{short}.txt")),
             instances.join(format!("restore/context-cache/{session}.txt")),
             self.settler.state.status_cache(session),
         ];

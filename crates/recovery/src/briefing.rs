@@ -12,11 +12,11 @@ use context::{Bead, Brief, Limits, Material, Talk, Template, last_exchange};
 use doctor::{Clinic, Target};
 use jiff::tz::TimeZone;
 use mux::Listing;
-use state::StateDir;
 use state::durable;
 use state::record::{Machine, SessionRecord, SummarySource, TmuxPlace};
 use state::seal::{Key, Subject};
 use state::snapshots::Shelf;
+use state::{SessionText, StateDir};
 use transcript::{Buffer, Status, Transcript};
 
 use crate::crashed::last_place;
@@ -115,8 +115,7 @@ impl Briefing<'_> {
         if record.summary_source.is_none_or(|source| source == SummarySource::Prompt) {
             return None;
         }
-        let folder = self.clinic.state.instances().join("summaries");
-        state::files::read_to_string(folder.join(format!("{}.txt", record.short_id))).ok()
+        SessionText::Summary.read(&self.clinic.state, &record.session_id)
     }
 
     fn handoff(&self, record: &SessionRecord) -> Handoff {

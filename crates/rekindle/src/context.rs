@@ -80,6 +80,9 @@ impl Context {
         let (around, home) = Context::surroundings()?;
         let config = Context::configuration(&around)?;
         let clinic = around.clinic(&config)?;
+        // Every list shows what every command takes back.
+        let (state, configs) = (clinic.state.clone(), clinic.configs.clone());
+        agents::short_ids::known_by(move || doctor::short_ids(&state, &configs));
         Ok(Context { clinic, config, home, around })
     }
 

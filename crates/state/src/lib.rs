@@ -20,8 +20,10 @@ pub mod record;
 pub mod refuge;
 pub mod saves;
 pub mod seal;
+mod session_texts;
 pub mod snapshots;
 pub mod spool;
 
 pub use agents::files;
 pub use dir::{PARTS, StateDir, StateDirError};
+pub use session_texts::SessionText;

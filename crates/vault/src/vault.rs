@@ -117,6 +117,14 @@ impl Vault {
         Ok(keys)
     }
 
+    /// The sessions of all conversations.
+    ///
+    /// # Errors
+    /// The vault cannot be listed.
+    pub fn sessions(&self) -> Result<Vec<SessionId>, Error> {
+        Ok(self.keys()?.iter().filter_map(Key::session).collect())
+    }
+
     /// The conversations of one session, without listing all of them.
     pub(crate) fn keys_of(&self, session: &SessionId) -> Result<Vec<Key>, Error> {
         let tags = list(&self.conversations())?;

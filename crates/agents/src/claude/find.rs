@@ -79,6 +79,19 @@ pub fn find_session(configs: &[ConfigDir], id: &str) -> Result<Vec<TranscriptFil
     if ids.len() > 1 { Err(FindError::Ambiguous { prefix: id.to_owned(), ids }) } else { Ok(begins) }
 }
 
+/// The ids of all transcripts, each with its account. What cannot be listed is passed over.
+pub fn list_sessions(configs: &[ConfigDir]) -> Vec<(SessionId, ConfigDir)> {
+    let mut found = Vec::new();
+    for config in distinct_accounts(configs) {
+        for folder in list(&config.projects(), |kind| !kind.is_file()).unwrap_or_default() {
+            let files = list(&folder, |kind| !kind.is_dir()).unwrap_or_default();
+            let stems = files.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".jsonl"));
+            found.extend(stems.filter_map(|stem| Some((SessionId::new(stem).ok()?, config.clone()))));
+        }
+    }
+    found
+}
+
 /// The length of an id that the agent has made: nothing longer begins with one.
 const WHOLE: usize = 36;
 

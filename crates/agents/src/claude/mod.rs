@@ -21,7 +21,7 @@ mod walk;
 
 pub use end::{EndError, end};
 pub use environment::{CHILD_VARIABLES, launch_variables};
-pub use find::{FindError, TranscriptFile, find_session};
+pub use find::{FindError, TranscriptFile, find_session, list_sessions};
 pub use managed::{MANAGED_SETTINGS, managed_retention};
 pub use owner::{Holder, Owner, Owners, RecordedRun, RunLookup, newest_row_ms};
 pub use places::{

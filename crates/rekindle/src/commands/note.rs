@@ -1,8 +1,6 @@
-use std::path::PathBuf;
-
 use agents::SessionKey;
 use serde_json::json;
-use state::durable;
+use state::{SessionText, durable};
 
 use super::name::recorded;
 use crate::context::Context;
@@ -34,17 +32,17 @@ const LONGEST: usize = 4_000;
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let session = recorded(context, &args.target)?;
-    let path = path(context, &session);
+    let state = &context.clinic.state;
     if args.clear {
-        durable::remove(&path)?;
+        SessionText::Note.remove(state, &session)?;
     } else if !args.text.is_empty() {
         let text = kept(&args.text.join(" "));
         if text.is_empty() {
             return Err(Failure::new(Exit::Usage, "there is nothing in that text to keep")
                 .hint("--clear removes what you set before"));
         }
-        durable::private_dir(&context.clinic.state.instances().join("descriptions"))?;
-        durable::replace(&path, format!("{text}\n").as_bytes())?;
+        durable::private_dir(&SessionText::Note.folder(state))?;
+        durable::replace(&SessionText::Note.path(state, &session), format!("{text}\n").as_bytes())?;
     }
     let note = read(context, &session);
     let mut out = Out::new();
@@ -59,13 +57,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     out.finish()
 }
 
-fn path(context: &Context, session: &SessionKey) -> PathBuf {
-    context.clinic.state.instances().join("descriptions").join(format!("{}.txt", session.short()))
-}
-
 /// The user's own words about a conversation. Whatever stands in the file, a terminal gets no control characters.
 pub(super) fn read(context: &Context, session: &SessionKey) -> Option<String> {
-    let text = state::files::read_to_string(path(context, session)).ok()?;
+    let text = SessionText::Note.read(&context.clinic.state, session)?;
     let text = printable(text.trim_end());
     (!text.is_empty()).then_some(text)
 }

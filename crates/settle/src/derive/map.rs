@@ -51,7 +51,7 @@ fn entry(record: &SessionRecord, owner: bool, summaries: &Path, log: Option<Path
     json!({
         "schema": 1,
         "session_id": record.session_id,
-        "short_id": record.short_id,
+        "short_id": record.session_id.short(),
         "name": record.name,
         "task": record.task,
         "cwd": record.cwd,
@@ -59,7 +59,7 @@ fn entry(record: &SessionRecord, owner: bool, summaries: &Path, log: Option<Path
         "created": record.created,
         "last_seen": record.last_seen,
         "last_log": log.or_else(|| record.transcript_path.clone()),
-        "last_summary": summaries.join(format!("{}.txt", record.short_id)),
+        "last_summary": summaries.join(format!("{}.txt", record.session_id)),
         "context_hash": record.context_hash,
         "place_hash": record.place_hash,
         "status": record.status,

@@ -8,7 +8,7 @@ use agents::claude::ConfigDir;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use state::record::{Activity, Doing, SessionRecord, Status};
-use state::spool;
+use state::{SessionText, spool};
 use transcript::Ending;
 
 use super::{Settled, Settler};
@@ -36,6 +36,10 @@ impl Settler {
                 record.status == Status::Active && (busy.is_some() || waiting.is_some() || !version_known);
             if !settled.touched.contains(id) && !unsettled {
                 continue;
+            }
+            // Files that 0.1.0 named by eight characters; one that cannot be moved is read where it is.
+            for text in [SessionText::Note, SessionText::Summary] {
+                let _ = text.adopt(&self.state, id);
             }
             let talk = record.transcript_path.as_deref().and_then(ending);
             if talk.is_none() {
@@ -67,7 +71,7 @@ impl Settler {
                     continue;
                 }
                 if let Some(summary) = complete_talk(record, &talk) {
-                    let path = self.summaries().join(format!("{}.txt", record.short_id));
+                    let path = SessionText::Summary.path(&self.state, id);
                     // Derived: what cannot be written now is written at the next turn.
                     let _ = derive::write(&path, format!("{}\n", summary.trim_end()).as_bytes());
                 }
@@ -75,8 +79,8 @@ impl Settler {
             }
             if record.task.is_none() {
                 // What a user gave and took back again: the summary still says it.
-                let summary = self.summaries().join(format!("{}.txt", record.short_id));
-                record.task = state::files::read_to_string(summary).ok().as_deref().and_then(first_line);
+                let summary = SessionText::Summary.read(&self.state, id);
+                record.task = summary.as_deref().and_then(first_line);
             }
             record.last_seen = record.last_seen.min(now.max(record.created));
         }

@@ -1,12 +1,12 @@
 //! What is made from the records: logs, map, registry, contexts, tags of panes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use agents::SessionKey;
 use context::Short;
 use jiff::{SignedDuration, Timestamp};
+use state::SessionText;
 use state::record::SessionRecord;
 use state::seal::Subject;
 use transcript::Ending;
@@ -36,10 +36,6 @@ impl Settler {
         }
     }
 
-    pub(super) fn summaries(&self) -> PathBuf {
-        self.state.instances().join("summaries")
-    }
-
     /// Before when what has ended is of no more use.
     pub(super) fn forgets_before(&self, now: Timestamp) -> Timestamp {
         let keep = SignedDuration::try_from(self.keep_map).unwrap_or(SignedDuration::MAX);
@@ -59,17 +55,17 @@ impl Settler {
         let log = |record: &SessionRecord| {
             talk_log::path(record, &self.zone).filter(|log| self.log && log.exists())
         };
-        let panes = map::map(records.values(), &owners, &self.summaries(), since, log);
+        let panes =
+            map::map(records.values(), &owners, &SessionText::Summary.folder(&self.state), since, log);
         derive::write(&folder.join("pane-session-map.json"), &pretty(&panes))?;
         state::accounts::note(&self.state, records.values())?;
         derive::write(&folder.join("registry.json"), &pretty(&registry::registry(records.values(), world)))?;
         for id in endings.keys() {
             let Some(record) = records.get(id) else { continue };
-            let summary =
-                state::files::read_to_string(self.summaries().join(format!("{}.txt", record.short_id))).ok();
+            let summary = SessionText::Summary.read(&self.state, id);
             let context = Short {
                 name: record.name.as_deref(),
-                session: &record.short_id,
+                session: &id.short(),
                 task: record.task.as_deref(),
                 last_active: record.last_seen,
                 ending: endings.get(id),

@@ -148,7 +148,7 @@ pub fn load(state: &StateDir, key: Option<&Key>, session: &SessionKey) -> Result
         return Err(RecordError::Broken { path, why });
     }
     // Both become names of files: the file's own name counts, whatever stands in it.
-    (record.session_id, record.short_id) = (session.clone(), session.short());
+    (record.session_id, record.short_id) = (session.clone(), session.prefix());
     let origin = key.map_or(Origin::Foreign, |key| key.origin(Subject::Record(session), &text));
     match (origin, key) {
         (Origin::Genuine, _) => fill_in(&mut record),

@@ -271,7 +271,7 @@ impl SessionRecord {
     pub fn new(session: SessionKey, now: Timestamp) -> Self {
         Self {
             schema: SCHEMA,
-            short_id: session.short(),
+            short_id: session.prefix(),
             session_id: session,
             previous_ids: Vec::new(),
             next_id: None,

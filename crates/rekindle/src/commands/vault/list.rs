@@ -1,5 +1,6 @@
 //! What is in the vault.
 
+use agents::claude::ConfigDir;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vault::Conversation;
@@ -41,7 +42,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         }
         let label = label(context, conversation, &file.name);
         table.row([
-            conversation.session.as_ref().map_or("history", |session| session.short()).into(),
+            name_of(context, conversation).into(),
             file.generations.len().to_string().into(),
             newest.rows.to_string().into(),
             bytes(newest.bytes).into(),
@@ -57,7 +58,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line("");
     }
     for copy in all.iter().filter(|one| one.foreign.is_none() && !one.damage.is_empty()) {
-        let name = copy.session.as_ref().map_or("history", |session| session.short());
+        let name = name_of(context, copy);
         out.line(&format!("{name}  damaged copy: {}", copy.damage.join("; ")));
     }
     for (loss, lost) in context.clinic.losses()? {
@@ -126,4 +127,11 @@ fn conversation_json(conversation: &Conversation) -> Value {
         "unusable": conversation.foreign,
         "damage": conversation.damage,
     })
+}
+
+/// What a copy is called: as every command takes it.
+fn name_of(context: &Context, copy: &vault::Conversation) -> String {
+    let config = ConfigDir::new(&copy.config);
+    let key = copy.session.as_ref().map(|session| context.clinic.key_of(session, Some(&config)));
+    key.map_or_else(|| "history".to_owned(), |key| key.short())
 }
