@@ -112,6 +112,10 @@ impl Eraser<'_> {
         self.vault.begin_forgetting(&key, Some(config.path().to_path_buf()), now)?;
         let subject = self.subject(config, session)?;
         self.erase_shared(&subject)?;
+        // What a killed run was writing: nobody else writes saves or folds spools meanwhile.
+        for folder in [state.saves(), state.spool()] {
+            shared::remove_temporaries(&folder)?;
+        }
         self.erase_saves(&subject)?;
         self.erase_own(&subject)?;
         self.vault.erase(&key, now)?;

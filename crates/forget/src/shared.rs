@@ -45,6 +45,14 @@ fn is_temporary(path: &Path) -> bool {
     name.starts_with(durable::TEMPORARY_PREFIX)
 }
 
+/// Removes the temporary files in a folder: a killed run leaves text in them.
+pub(crate) fn remove_temporaries(folder: &Path) -> Result<(), Error> {
+    for path in entries(folder)?.iter().filter(|path| is_temporary(path)) {
+        durable::remove(path)?;
+    }
+    Ok(())
+}
+
 fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -85,4 +93,20 @@ fn erase_in(path: &Path, subject: &Subject) -> Result<(), Error> {
         durable::remove(path)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_was_writing_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [".rekindle-a1b2", "s1.jsonl"] {
+            durable::replace(&dir.path().join(name), b"said").unwrap();
+        }
+        remove_temporaries(dir.path()).unwrap();
+        assert_eq!(entries(dir.path()).unwrap(), [dir.path().join("s1.jsonl")]);
+        remove_temporaries(&dir.path().join("none")).unwrap();
+    }
 }

@@ -100,6 +100,10 @@ impl Context {
     /// What turns events into records.
     pub(crate) fn settler(&self) -> Result<Settler, Failure> {
         let around = &self.around;
+        if Key::tighten(&around.machine_key)? {
+            let path = around.machine_key.display();
+            say(&format!("rekindle: {path} could be read by others; its mode is 0600 now"));
+        }
         let account = |slot: &state::config::Slot| Account {
             name: slot.name.clone(),
             config_dir: around.expand(&slot.config_dir),

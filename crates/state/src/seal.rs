@@ -93,13 +93,29 @@ impl Key {
     pub fn read(path: &Path) -> Result<Option<Self>, durable::Error> {
         match crate::files::read_own(path) {
             Ok(bytes) => {
-                let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it is not 32 bytes long");
+                let wrong = || {
+                    let why = "it is not 32 bytes long; put it back from a copy, or move it away and run `rekindle trust`";
+                    io::Error::new(io::ErrorKind::InvalidData, why)
+                };
                 let key = bytes.try_into().map_err(|_| durable::Error::new("use the key", path, wrong()))?;
                 Ok(Some(Self(key)))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(durable::Error::new("read", path, error)),
         }
+    }
+
+    /// Takes the key from everybody but its owner; whether others could read or write it.
+    ///
+    /// # Errors
+    /// Its mode cannot be changed.
+    pub fn tighten(path: &Path) -> Result<bool, durable::Error> {
+        use std::os::unix::fs::PermissionsExt;
+        let open = std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0);
+        if open {
+            durable::set_like(path, Kept { mode: Some(0o600), mtime: None })?;
+        }
+        Ok(open)
     }
 
     /// A short name for the key that tells nothing about it.
@@ -246,7 +262,20 @@ mod tests {
         assert_eq!(Key::read(&path).unwrap(), None);
         for wrong in [&b"short"[..], &[7; 33]] {
             durable::replace(&path, wrong).unwrap();
-            assert!(Key::create(&path).is_err());
+            let refused = Key::create(&path).unwrap_err();
+            let why = std::error::Error::source(&refused).unwrap().to_string();
+            assert!(why.contains("rekindle trust"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_taken_from_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("machine.key");
+        Key::create(&path).unwrap();
+        assert!(!Key::tighten(&path).unwrap());
+        durable::set_like(&path, Kept { mode: Some(0o644), mtime: None }).unwrap();
+        assert!(Key::tighten(&path).unwrap());
+        assert!(!Key::tighten(&path).unwrap());
     }
 }
