@@ -15,6 +15,7 @@ use std::io;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{Index, RowNo};
+use crate::json::Outline;
 use crate::source::Source;
 use crate::tree::RowSet;
 
@@ -55,7 +56,7 @@ pub(crate) fn reached(index: &Index, source: &dyn Source, version: Version) -> i
     let mut loaded = Loaded::new(index, source, version)?;
     loaded.preserve(source)?;
     let mut sent = RowSet::with_capacity(index.rows.len());
-    let Some(leaf) = loaded.leaf() else { return Ok(sent) };
+    let Some(leaf) = loaded.leaf(source)? else { return Ok(sent) };
     let walk = loaded.walk(leaf);
     let boundary = |node: &u32| loaded.row(*node).is(Flags::COMPACT_BOUNDARY);
     let end = walk.iter().position(boundary).map_or(walk.len(), |at| at + 1);
@@ -71,8 +72,8 @@ pub(crate) fn reached(index: &Index, source: &dyn Source, version: Version) -> i
 
 impl Loaded<'_> {
     /// Where the version resumes.
-    fn leaf(&self) -> Option<u32> {
-        if self.version == Version::V325 { self.leaf_of_newer() } else { self.newest() }
+    fn leaf(&self, source: &dyn Source) -> io::Result<Option<u32>> {
+        if self.version == Version::V325 { self.leaf_of_newer(source) } else { Ok(self.newest()) }
     }
 
     /// 2.1.31 and 2.1.100: the newest row of any kind, of equal times the first.
@@ -89,8 +90,8 @@ impl Loaded<'_> {
 
     /// 2.1.325: the checkpoint if the last row does not descend from it, else the last row; without any checkpoint the
     /// newest row that descends from the last. Without a date it finds no conversation.
-    fn leaf_of_newer(&self) -> Option<u32> {
-        let last = self.main().last()?;
+    fn leaf_of_newer(&self, source: &dyn Source) -> io::Result<Option<u32>> {
+        let Some(last) = self.main().last() else { return Ok(None) };
         let checkpoint = self.checkpoint;
         let explicit = checkpoint.is_some_and(|it| it.explicit);
         let named = checkpoint.and_then(|it| it.leaf).and_then(|id| self.node_of(self.index.find(id)?));
@@ -101,13 +102,16 @@ impl Loaded<'_> {
                 Some(named) if !explicit && self.follows(last, named) => last,
                 Some(named) => named,
                 None if self.any_checkpoint => last,
-                None => self.newest_below(last),
+                None => self.newest_below(last, source)?,
             };
             self.climb(picked)
         };
-        let leaf = picked.or_else(|| self.tip(last, named))?;
-        let row = self.row(leaf);
-        (!row.is(Flags::SIDECHAIN) && row.time != i64::MIN).then_some(leaf)
+        let leaf = picked.or_else(|| self.tip(last, named));
+        let is_found = |leaf: &u32| {
+            let row = self.row(*leaf);
+            !row.is(Flags::SIDECHAIN) && row.time != i64::MIN
+        };
+        Ok(leaf.filter(is_found))
     }
 
     /// Behind a compaction that kept rows, and where the last row leads to no turn: the only end there is; of several the
@@ -177,14 +181,15 @@ impl Loaded<'_> {
         if row.kind() == Kind::Assistant { row.reply() } else { 0 }
     }
 
-    /// The newest of the rows that descend from this one, the last of equals; itself where there is none.
-    fn newest_below(&self, last: u32) -> u32 {
+    /// The newest of the rows that descend from this one, the last of equals; itself where there is none. 2.1.325 compares
+    /// times as texts: `"yesterday"` is newer than any date, and then it finds no conversation (measured).
+    fn newest_below(&self, last: u32, source: &dyn Source) -> io::Result<u32> {
         const UNKNOWN: u8 = 0;
         const BELOW: u8 = 1;
         const APART: u8 = 2;
         let mut state = vec![UNKNOWN; self.nodes.len()];
         state[last as usize] = BELOW;
-        let mut best = (i64::MIN, last);
+        let mut best = last;
         for start in self.main() {
             let mut path = Vec::new();
             let mut at = Some(start);
@@ -197,11 +202,27 @@ impl Loaded<'_> {
             for node in path {
                 state[node as usize] = found;
             }
-            if start != last && state[start as usize] == BELOW && self.row(start).time >= best.0 {
-                best = (self.row(start).time, start);
+            let is_below = start != last && state[start as usize] == BELOW;
+            if is_below && (best == last || self.is_no_older(start, best, source)?) {
+                best = start;
             }
         }
-        best.1
+        Ok(best)
+    }
+
+    /// Whether the time of one row is at least that of the other, as a text where one of them is no date.
+    fn is_no_older(&self, node: u32, than: u32, source: &dyn Source) -> io::Result<bool> {
+        let (time, other) = (self.row(node).time, self.row(than).time);
+        if time != i64::MIN && other != i64::MIN {
+            return Ok(time >= other);
+        }
+        let text = |node: u32| -> io::Result<String> {
+            let row = self.row(node);
+            let bytes = source.bytes(row.offset, row.len as usize)?;
+            let outline = Outline::parse(&bytes);
+            Ok(outline.and_then(|row| row.get("timestamp")?.text(&bytes)).unwrap_or_default())
+        };
+        Ok(text(node)? >= text(than)?)
     }
 
     /// The turn that a row belongs to: itself, or the first one above attachments and system rows.
