@@ -18,9 +18,12 @@ pub(super) struct Nearest {
 }
 
 impl Nearest {
-    pub(super) fn new(loaded: &Loaded<'_>) -> Nearest {
-        // 2.1.100 also takes rows of subagents.
-        let takes = |node: &u32| loaded.version == Version::V100 || !loaded.row(*node).is(Flags::SIDECHAIN);
+    /// `sidechain`: whether the row that misses its parent is one of a subagent.
+    pub(super) fn new(loaded: &Loaded<'_>, sidechain: bool) -> Nearest {
+        // 2.1.100 takes any row; 2.1.325 goes neither from a subagent's row to the main conversation nor back (measured).
+        let takes = |node: &u32| {
+            loaded.version == Version::V100 || loaded.row(*node).is(Flags::SIDECHAIN) == sidechain
+        };
         let dated = loaded.alive().filter(takes).map(|node| (loaded.row(node).time, node));
         let mut rows: Vec<(i64, u32)> = dated.filter(|(time, _)| *time != i64::MIN).collect();
         rows.sort_unstable_by_key(|(time, node)| (*time, std::cmp::Reverse(*node)));
