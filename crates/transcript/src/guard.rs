@@ -12,7 +12,8 @@ use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::json::{Node, Outline};
 use crate::models::{Version, reached};
-use crate::rewound::{copies, rewound};
+use crate::rewound::rewound;
+use crate::same_id::copies;
 use crate::scan::{AsSource, Transcript};
 use crate::strangers::strangers;
 use crate::tree::{RowSet, Tree};
@@ -130,16 +131,28 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
         let opens = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
         let compaction = numbers()
             .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
-            .map(|no| place(copies.get(&no).copied().unwrap_or(no)))
-            .max();
+            .map(|no| copies.get(&no).copied().unwrap_or(no))
+            .max_by_key(|no| place(*no));
+        let is_turn = |no: &RowNo| now.contains(*no) && index.rows[*no as usize].kind().is_turn();
+        let newest =
+            numbers().filter(is_turn).map(|no| index.rows[no as usize].time).max().unwrap_or(i64::MIN);
         for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
             let mut said = Vec::new();
             each_text(self.before, no, |text| said.push(TextId::of(text)))?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
             // A copy stands where the first one stands.
             let first = copies.get(&no).copied().unwrap_or(no);
-            let is_summed_up = || compaction.is_some_and(|compaction| place(first) < compaction);
-            if lost && !rewound.contains(first) && !is_summed_up() {
+            let since = |then: i64| self.is_since(first, then);
+            // The order of the lines is a guess where they moved: what was said since a compaction is not summed up in it.
+            let is_summed_up = || {
+                compaction.is_some_and(|compaction| {
+                    let then = index.rows[compaction as usize].time;
+                    place(first) < place(compaction) && !(written.is_some() && since(then))
+                })
+            };
+            // Nothing was said since: then nobody went back.
+            let is_rewound = || rewound.contains(first) && !since(newest);
+            if lost && !is_rewound() && !is_summed_up() {
                 return self.found(HarmKind::Loses, no).map(Some);
             }
             let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);
@@ -149,6 +162,13 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a row was written after a point in time. One time alone may be wrong: so must be the row that it follows.
+    fn is_since(&self, no: RowNo, then: i64) -> bool {
+        let rows = &self.before.index.rows;
+        let is_newer = |no: RowNo| rows.get(no as usize).is_some_and(|row| row.time > then);
+        then != i64::MIN && is_newer(no) && is_newer(rows[no as usize].parent)
     }
 
     fn found(&self, kind: HarmKind, no: RowNo) -> io::Result<Harm> {

@@ -224,6 +224,11 @@ impl Index {
         (u64::from(no) + 1).saturating_add_signed(shift)
     }
 
+    /// How many lines the file has.
+    pub(crate) fn line_count(&self) -> u64 {
+        self.lines
+    }
+
     fn line(&mut self, line: Line<'_>, session: &mut Option<String>, facts: &mut Facts) {
         let Line { mut offset, mut bytes, ended } = line;
         self.lines += 1;
@@ -369,6 +374,8 @@ impl Index {
         }
         let main = |no: &RowNo| !self.rows[*no as usize].is(Flags::SIDECHAIN);
         self.main_boundaries = self.boundaries.iter().copied().filter(main).collect();
+        // One that is there twice, with no other in between, begins nothing new.
+        self.main_boundaries.dedup_by_key(|no| self.rows[*no as usize].uuid);
     }
 
     fn resolve(&mut self) {

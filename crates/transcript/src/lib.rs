@@ -31,6 +31,7 @@ mod reach;
 mod rewound;
 mod rewritten;
 mod salvage;
+mod same_id;
 mod scan;
 mod skips;
 mod source;

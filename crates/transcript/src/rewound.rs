@@ -5,8 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{NONE, Row, RowNo};
+use crate::index::{BrokenLine, NONE, Row, RowNo};
 use crate::order::parents_first;
+use crate::salvage::Piece;
+use crate::same_id::{copies, nearest_twin};
 use crate::tree::{RowSet, Tree};
 
 /// The row that a branch leaves: a row of the file, or an id that was lost from it.
@@ -41,7 +43,9 @@ pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &Ro
         }
     }
     let lost = lost_forks(tree, place);
-    let mut rewound = passed_over(tree, place, &parent, |no| asks[no] && lives[no]);
+    // A row of an unknown kind, which no agent keeps, may stand anywhere.
+    let is_live_prompt = |no: RowNo| asks[no as usize] && lives[no as usize] && stands(no);
+    let mut rewound = passed_over(tree, place, &parent, is_live_prompt);
     let mut written: Vec<RowNo> = tree.numbers().filter(|no| stands(*no)).collect();
     written.sort_unstable_by_key(|no| std::cmp::Reverse(place(*no)));
     let mut left_later: HashSet<Fork> = HashSet::new();
@@ -73,7 +77,7 @@ fn passed_over(
     tree: &Tree<'_>,
     place: &dyn Fn(RowNo) -> RowNo,
     parent: &[RowNo],
-    is_live_prompt: impl Fn(usize) -> bool,
+    is_live_prompt: impl Fn(RowNo) -> bool,
 ) -> RowSet {
     let rows = tree.parent.len();
     // For every place up to which a live prompt goes back: the earliest row that one behind it follows.
@@ -82,7 +86,7 @@ fn passed_over(
     for no in tree.numbers() {
         let up = parent[no as usize];
         back[place(no) as usize] = no;
-        if up != NONE && is_live_prompt(no as usize) && place(up) < place(no) {
+        if up != NONE && is_live_prompt(no) && place(up) < place(no) {
             from[place(no) as usize] = up;
         }
     }
@@ -91,7 +95,13 @@ fn passed_over(
     for at in (0..rows).rev() {
         let no = back[at];
         let up = earliest;
-        if up != NONE && place(up) < RowNo::try_from(at).unwrap_or(NONE) && !same_reply(tree, up, no) {
+        // What is older than the row that the user went back to was not written behind it: lines were swapped.
+        let is_older = up != NONE && tree.row(no).time != i64::MIN && tree.row(no).time < tree.row(up).time;
+        if up != NONE
+            && place(up) < RowNo::try_from(at).unwrap_or(NONE)
+            && !is_older
+            && !same_reply(tree, up, no)
+        {
             passed.insert(no);
         }
         if up != NONE && place(up) as usize == at {
@@ -148,28 +158,11 @@ impl Twins {
         match self.0.get(&parent) {
             Some(twins) => {
                 let before = twins.partition_point(|twin| place(*twin) < place(no));
-                twins.get(before.saturating_sub(1)).copied().unwrap_or(parent)
+                nearest_twin(tree, no, &twins[..before]).or(twins.first().copied()).unwrap_or(parent)
             }
             None => parent,
         }
     }
-}
-
-/// Rows that are another one again, and which: the same id at the same time. Two rows that share an id by accident have
-/// times of their own.
-pub(crate) fn copies(tree: &Tree<'_>) -> HashMap<RowNo, RowNo> {
-    let mut seen: HashMap<(RowNo, i64), RowNo> = HashMap::new();
-    let mut copies = HashMap::new();
-    for no in tree.numbers().filter(|no| tree.row(*no).is(Flags::REPEATED)) {
-        let row = tree.row(no);
-        let Some(first) = tree.index.find(row.uuid) else { continue };
-        seen.entry((first, tree.row(first).time)).or_insert(first);
-        let original = *seen.entry((first, row.time)).or_insert(no);
-        if original != no {
-            copies.insert(no, original);
-        }
-    }
-    copies
 }
 
 /// Whether some prompt of the file follows a system row; asked once.
@@ -193,12 +186,21 @@ impl Tree<'_> {
         if !is_reply || self.is_open_call(turn) {
             return true;
         }
-        // A line without any row in it: a row was torn, or its bytes are NUL.
-        let (start, end) = (row.offset, self.row(first).offset);
-        let line = self.index.broken.partition_point(|line| line.offset < start);
-        let lines = self.index.broken[line..].iter().take_while(|line| line.offset < end);
-        let is_row = |piece: &crate::salvage::Piece| matches!(piece, crate::salvage::Piece::Row(_));
-        if lines.into_iter().any(|line| !line.pieces.iter().any(is_row)) {
+        // A row was torn, or its bytes are NUL: a line without any row in it, or a fragment before or behind a row.
+        // One row more on either side: lines may have been swapped.
+        let start = before.checked_sub(1).map_or(row.offset, |no| self.row(no).offset);
+        let end = self.index.row_at(first + 1).map_or(self.index.size, |row| row.offset);
+        let line = self.index.broken.partition_point(|line| line.offset + line.len as u64 <= start);
+        let mut lines = self.index.broken[line..].iter().take_while(|line| line.offset < end);
+        let is_lost = |line: &BrokenLine| {
+            let is_row = |piece: &Piece| matches!(piece, Piece::Row(_));
+            let is_fragment = |piece: &Piece| {
+                let Piece::Reject(range) = piece else { return false };
+                (start..end).contains(&(line.offset + range.start as u64))
+            };
+            line.pieces.iter().any(is_fragment) || !line.pieces.iter().any(is_row)
+        };
+        if lines.any(is_lost) {
             return true;
         }
         // Where hooks or the agent write a system row behind a reply, that is what may be missing here.

@@ -1,15 +1,17 @@
 //! The order in which rows were written, where a tool has put them into another one: sorted, reversed, swapped (B15).
 //!
 //! Agents append: a row stands behind the row it follows. Only 2.1.31 may write a few rows at once, a reply before its
-//! prompt, and every version reads that. So the links tell the order; where they do not, the file and the times do.
+//! prompt, and every version reads that. So the links tell the order; where they do not, the file and the times do. Copies of
+//! a row do not count: the order is that of the file without them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{NONE, RowNo};
 use crate::order::parents_first;
-use crate::rewound::copies;
+use crate::same_id::Meant;
 use crate::tree::Tree;
 
 /// Rows in the order in which they were written.
@@ -27,27 +29,33 @@ pub(crate) struct Written {
 impl Written {
     /// Nothing where the file has its order: no row stands before the one it follows, but for false links.
     pub(crate) fn of(tree: &Tree<'_>) -> Option<Written> {
-        if !tree.forward {
+        let is_repeated = |no: RowNo| tree.row(no).is(Flags::REPEATED);
+        if !tree.forward && !tree.numbers().any(is_repeated) {
             return None;
         }
-        let (mut links, mut early) = (0usize, Vec::new());
-        for no in tree.numbers().filter(|no| has_link(tree, *no)) {
-            links += 1;
-            if is_early(tree, no) {
+        let links = Links::of(tree);
+        if !tree.forward && !links.meant.has_twins() {
+            return None;
+        }
+        let (mut count, mut early) = (0usize, Vec::new());
+        for no in tree.numbers().filter(|no| links.has_link(*no) && links.meant.original(*no) == *no) {
+            count += 1;
+            if links.is_early(no) {
                 early.push(no);
             }
         }
         if early.is_empty() {
             return None;
         }
-        let base = base(tree, links, early.len());
-        let backwards = early.len() * 4 >= links * 3;
-        let order = likely_copies_first(tree, sorted(tree, &base));
+        let backwards = early.len() * 4 >= count * 3;
+        let order = links.order(&links.base(count, early.len()));
         let mut place = vec![NONE; order.len()];
         for (at, no) in (0..).zip(&order) {
             place[*no as usize] = at;
         }
-        let moved = order.iter().zip(0..).any(|(no, at)| *no != at);
+        // Where only copies of one row change places, the file has its order: else no repair would come to an end.
+        let original = |no: RowNo| links.meant.original(no);
+        let moved = order.iter().zip(0..).any(|(no, at)| original(*no) != original(at));
         moved.then_some(Written { order, place, early, backwards })
     }
 
@@ -57,147 +65,299 @@ impl Written {
     }
 }
 
-/// Whether a row's link says where it belongs. That of a copy does not: it leads to the first row with the parent's id.
-fn has_link(tree: &Tree<'_>, no: RowNo) -> bool {
-    let (row, parent) = (tree.row(no), tree.parent[no as usize]);
-    parent != NONE && parent != no && row.uuid != 0 && !row.is(Flags::REPEATED)
+/// The links of a file, each to the row that it means.
+struct Links<'a> {
+    tree: &'a Tree<'a>,
+    meant: Meant,
+    parent: Vec<RowNo>,
+    /// The newest time and the oldest, where they lie so far from all others that they are wrong themselves.
+    far_ahead: Option<i64>,
+    far_behind: Option<i64>,
 }
 
-/// Whether a row stands before the one it follows. One that agents do not keep does not count: such links are mended by
-/// themselves (B2).
-fn is_early(tree: &Tree<'_>, no: RowNo) -> bool {
-    let parent = tree.parent[no as usize];
-    parent > no && tree.row(parent).in_tree() && !is_false(tree, no)
-}
+/// A time this far from all others is wrong.
+const FAR: i64 = 3_600_000;
 
-/// Whether a row is newer than another, as far as both have a date.
-fn is_newer(tree: &Tree<'_>, a: RowNo, b: RowNo) -> bool {
-    let (a, b) = (tree.row(a).time, tree.row(b).time);
-    a != i64::MIN && b != i64::MIN && a > b
-}
-
-/// Whether a row's link cannot be right: it leads to a newer row. Where that row itself follows one that is not newer, its time
-/// is wrong and not the link.
-fn is_false(tree: &Tree<'_>, no: RowNo) -> bool {
-    let parent = tree.parent[no as usize];
-    let above = tree.parent[parent as usize];
-    let fits = above != NONE && above != no && above != parent && !is_newer(tree, above, no);
-    is_newer(tree, parent, no) && !(fits && tree.row(above).time != i64::MIN)
-}
-
-/// What the links are laid upon: the file backwards where nearly all links lead backwards, the times where many do.
-fn base(tree: &Tree<'_>, links: usize, early: usize) -> Vec<RowNo> {
-    let mut base: Vec<RowNo> = tree.numbers().collect();
-    if early * 4 >= links * 3 {
-        base.reverse();
-    } else if early * 8 > links {
-        // Metadata has no time and stays behind the row before it, and so do kinds that no agent knows.
-        let mut last = i64::MIN;
-        let times: Vec<i64> = tree
-            .index
-            .rows
-            .iter()
-            .map(|row| {
-                if row.time != i64::MIN && (row.in_tree() || row.kind() == Kind::Progress) {
-                    last = row.time;
+impl<'a> Links<'a> {
+    fn of(tree: &'a Tree<'a>) -> Links<'a> {
+        let meant = Meant::of(tree);
+        // Agents do not keep rows of a kind they do not know: such a row may stand anywhere.
+        let is_kept = |no: RowNo| {
+            let row = tree.row(no);
+            row.in_tree() || row.kind() == Kind::Progress
+        };
+        let parent = tree.numbers().map(|no| {
+            let mut parent = meant.parent(tree, no);
+            for _ in 0..MOST_UNKNOWN {
+                if parent == NONE || is_kept(parent) {
+                    break;
                 }
-                last
-            })
-            .collect();
-        base.sort_by_key(|no| times[*no as usize]);
-    } else {
-        parents_that_came_late(tree, &mut base);
+                parent = meant.parent(tree, parent);
+            }
+            parent
+        });
+        let parent = parent.collect();
+        let times =
+            || tree.index.rows.iter().filter(|row| row.in_tree() && row.time != i64::MIN).map(|row| row.time);
+        let (newest, oldest) = (times().max(), times().min());
+        // Copies of a row have one time.
+        let second = times().filter(|time| Some(*time) < newest).max();
+        let last_but_one = times().filter(|time| Some(*time) > oldest).min();
+        let is_far =
+            |a: Option<i64>, b: Option<i64>| a.zip(b).is_some_and(|(a, b)| a.saturating_sub(b) > FAR);
+        let far_ahead = newest.filter(|_| is_far(newest, second));
+        let far_behind = oldest.filter(|_| is_far(last_but_one, oldest));
+        Links { tree, parent, meant, far_ahead, far_behind }
     }
-    base
-}
 
-/// Few links lead backwards. Where a row stands before the one it follows, one of them is in the wrong place. It is the parent
-/// if that stands among copies, or is older than the row before it: a row of the first of two copies of the file is lost, say.
-/// Then the parent goes before its child; else the child will go behind its parent.
-fn parents_that_came_late(tree: &Tree<'_>, base: &mut [RowNo]) {
-    let (mut before, mut is_behind_copy) = (i64::MIN, false);
-    let mut in_place = vec![true; base.len()]; // as far as that can be told
-    for no in tree.numbers().filter(|no| tree.row(*no).uuid != 0) {
-        let row = tree.row(no);
-        if row.is(Flags::REPEATED) {
-            is_behind_copy = true;
-            continue;
+    /// Whether a row's link says where it belongs.
+    fn has_link(&self, no: RowNo) -> bool {
+        let parent = self.parent[no as usize];
+        parent != NONE && parent != self.meant.original(no) && self.tree.row(no).uuid != 0
+    }
+
+    /// Whether a row stands before the one it follows. One that agents do not keep does not count: such links are mended by
+    /// themselves (B2).
+    fn is_early(&self, no: RowNo) -> bool {
+        let parent = self.parent[no as usize];
+        parent > no && self.leads_to_later_row(no) && !self.is_false(no)
+    }
+
+    /// Whether the first row of those above it that agents keep stands behind it.
+    fn leads_to_later_row(&self, no: RowNo) -> bool {
+        let parent = self.parent[no as usize];
+        if self.tree.row(parent).kind() != Kind::Progress {
+            return self.tree.row(parent).in_tree();
         }
-        in_place[no as usize] = !is_behind_copy && (row.time == i64::MIN || before <= row.time);
-        before = if row.time == i64::MIN { before } else { row.time };
-        is_behind_copy = false;
+        // A tool's call may be followed by some of these, one on the other; no agent writes many.
+        let mut above = parent;
+        for _ in 0..MOST_UNKNOWN {
+            above = self.parent[above as usize];
+            if above == NONE || above == no {
+                return false;
+            }
+            if self.tree.row(above).in_tree() {
+                return above > no;
+            }
+        }
+        false
     }
-    // Rows are sorted by their place; a parent that goes up has its child's place and stands before it.
-    let mut place: Vec<(RowNo, bool)> = tree.numbers().map(|no| (no, true)).collect();
-    for no in tree.numbers().filter(|no| has_link(tree, *no)) {
-        let parent = tree.parent[no as usize];
-        if is_early(tree, no)
-            && in_place[no as usize]
-            && (!in_place[parent as usize] || is_newer(tree, parent, no))
-            && place[parent as usize].1
-        {
-            place[parent as usize] = (no, false);
+
+    /// Whether a row is newer than another, as far as both have a date.
+    fn is_newer(&self, a: RowNo, b: RowNo) -> bool {
+        let (a, b) = (self.tree.row(a).time, self.tree.row(b).time);
+        a != i64::MIN && b != i64::MIN && a > b
+    }
+
+    /// Whether a row's link cannot be right: it leads to a newer row. Where that row itself follows one that is not newer, or
+    /// is a root whose time lies far ahead, its time is wrong and not the link; or the row's own time lies far behind.
+    fn is_false(&self, no: RowNo) -> bool {
+        let parent = self.parent[no as usize];
+        let above = self.parent[parent as usize];
+        let fits = above != NONE && above != no && above != parent && !self.is_newer(above, no);
+        let is_wrong = above == NONE && self.far_ahead == Some(self.tree.row(parent).time)
+            || self.far_behind == Some(self.tree.row(no).time);
+        self.is_newer(parent, no) && !is_wrong && !(fits && self.tree.row(above).time != i64::MIN)
+    }
+
+    /// What the links are laid upon: the file backwards where nearly all links lead backwards, the times where many do.
+    fn base(&self, links: usize, early: usize) -> Vec<RowNo> {
+        let mut base: Vec<RowNo> = self.tree.numbers().collect();
+        if early * 4 >= links * 3 {
+            base.reverse();
+        } else if early * 8 > links {
+            // Metadata has no time and stays behind the row before it, and so do kinds that no agent knows.
+            let mut last = i64::MIN;
+            let rows = self.tree.index.rows.iter();
+            let times: Vec<i64> = rows
+                .map(|row| {
+                    if row.time != i64::MIN && (row.in_tree() || row.kind() == Kind::Progress) {
+                        last = row.time;
+                    }
+                    last
+                })
+                .collect();
+            base.sort_by_key(|no| times[*no as usize]);
+        } else {
+            self.parents_that_came_late(&mut base);
+        }
+        self.root_from_the_future(&mut base);
+        base
+    }
+
+    /// A root whose time lies far ahead was sorted to the wrong end: it goes before the first row that follows it.
+    fn root_from_the_future(&self, base: &mut [RowNo]) {
+        let is_root = |no: RowNo| {
+            let row = self.tree.row(no);
+            row.in_tree() && self.parent[no as usize] == NONE && self.far_ahead == Some(row.time)
+        };
+        let Some(at) = base.iter().position(|no| is_root(*no)).filter(|_| self.far_ahead.is_some()) else {
+            return;
+        };
+        let root = self.meant.original(base[at]);
+        let child = base[..at].iter().position(|no| self.parent[*no as usize] == root);
+        if let Some(child) = child {
+            base[child..=at].rotate_right(1);
         }
     }
-    base.sort_by_key(|no| place[*no as usize]);
-}
 
-/// Every row behind the one it follows; else as in `base`.
-fn sorted(tree: &Tree<'_>, base: &[RowNo]) -> Vec<RowNo> {
-    let mut place = vec![0usize; base.len()];
-    for (at, no) in base.iter().enumerate() {
-        place[*no as usize] = at;
+    /// Few links lead backwards. Where a row stands before the one it follows, one of them is in the wrong place. It is the
+    /// parent if that stands among copies, or is older than the row before it: a row of the first of two copies of the file
+    /// is lost, say. Then the parent goes before its child; else the child will go behind its parent.
+    fn parents_that_came_late(&self, base: &mut [RowNo]) {
+        let tree = self.tree;
+        let (mut before, mut is_behind_copy) = (i64::MIN, false);
+        let mut in_place = vec![true; base.len()]; // as far as that can be told
+        for no in tree.numbers().filter(|no| tree.row(*no).uuid != 0) {
+            let row = tree.row(no);
+            if self.meant.copies.contains_key(&no) {
+                is_behind_copy = true;
+                continue;
+            }
+            in_place[no as usize] = !is_behind_copy && (row.time == i64::MIN || before <= row.time);
+            before = if row.time == i64::MIN { before } else { row.time };
+            is_behind_copy = false;
+        }
+        // Rows are sorted by their place; a parent that goes up has its child's place and stands before it.
+        let mut place: Vec<(RowNo, bool)> = tree.numbers().map(|no| (no, true)).collect();
+        for no in tree.numbers().filter(|no| self.has_link(*no) && self.meant.original(*no) == *no) {
+            let parent = self.parent[no as usize];
+            if self.is_early(no)
+                && in_place[no as usize]
+                && (!in_place[parent as usize] || self.is_newer(parent, no))
+                && place[parent as usize].1
+            {
+                place[parent as usize] = (no, false);
+            }
+        }
+        base.sort_by_key(|no| place[*no as usize]);
     }
-    // A link to a row that is newer and stands behind is false. So is one that closes a ring.
-    let follows = |at: usize, strict: bool| {
-        let no = base[at];
-        let parent = tree.parent[no as usize];
-        let behind = || place[parent as usize] > at;
-        (has_link(tree, no) && !(behind() && (strict || is_false(tree, no)))).then(|| place[parent as usize])
-    };
-    let in_ring = rings(base.len(), |at| follows(at, false));
-    let order = parents_first(base.len(), |at| follows(at, in_ring[at]));
-    order.into_iter().map(|at| base[at]).collect()
-}
 
-/// A row that is there twice, with two parents: where lines have moved, their order does not tell which one is right. It is
-/// the one that follows the newer row, since a row is written right behind its parent. The others go behind it.
-fn likely_copies_first(tree: &Tree<'_>, order: Vec<RowNo>) -> Vec<RowNo> {
-    let copies = copies(tree);
-    if copies.is_empty() {
-        return order;
+    /// Every row behind the one it follows; else as in `base`. Copies stand right behind the likeliest of them.
+    fn order(&self, base: &[RowNo]) -> Vec<RowNo> {
+        if self.meant.copies.is_empty() {
+            return self.sorted(base, |no| no);
+        }
+        let likely = self.likely_copies(base);
+        let stands = |no: RowNo| likely.get(&self.meant.original(no)).copied().unwrap_or(no);
+        let (alone, mut behind): (Vec<RowNo>, HashMap<RowNo, Vec<RowNo>>) =
+            (base.iter().copied().filter(|no| stands(*no) == *no).collect(), HashMap::new());
+        for no in base.iter().copied().filter(|no| stands(*no) != *no) {
+            behind.entry(stands(no)).or_default().push(no);
+        }
+        let mut order = Vec::with_capacity(base.len());
+        for no in self.sorted(&alone, stands) {
+            order.push(no);
+            order.append(behind.get_mut(&no).unwrap_or(&mut Vec::new()));
+        }
+        order
     }
-    // Of each original the likeliest of it and its copies, and how long before it its parent was written.
-    let gap = |no: RowNo| {
-        let parent = tree.parent[no as usize];
-        let then = tree.index.row_at(parent).map_or(i64::MIN, |parent| parent.time);
-        let gap = tree.row(no).time.saturating_sub(then);
+
+    /// Every row behind the one it follows; else as in `base`. `stands` is the copy that stands for a row.
+    fn sorted(&self, base: &[RowNo], stands: impl Fn(RowNo) -> RowNo) -> Vec<RowNo> {
+        let mut place = vec![usize::MAX; self.parent.len()];
+        for (at, no) in base.iter().enumerate() {
+            place[*no as usize] = at;
+        }
+        let parent_at = |no: RowNo| place[stands(self.parent[no as usize]) as usize];
+        // A link to a row that is newer and stands behind is false. So is one that closes a ring.
+        let follows = |at: usize, strict: bool| {
+            let no = base[at];
+            let is_link = |at: &usize| *at != usize::MAX;
+            let parent = Some(no).filter(|no| self.has_link(*no)).map(parent_at).filter(is_link)?;
+            (!(parent > at && (strict || self.is_false(no)))).then_some(parent)
+        };
+        let in_ring = rings(base.len(), |at| follows(at, false));
+        let order = parents_first(base.len(), |at| follows(at, in_ring[at]));
+        order.into_iter().map(|at| base[at]).collect()
+    }
+
+    /// Of each row that is there several times the likeliest one, by the first of them in the file. Where they have other
+    /// parents, it is the one that follows the newest row, since a row is written right behind its parent; else the one whose
+    /// run of copied rows fits best where it stands; else the first.
+    fn likely_copies(&self, base: &[RowNo]) -> HashMap<RowNo, RowNo> {
+        let mut copies: HashMap<RowNo, Vec<(usize, RowNo)>> = HashMap::new();
+        for original in self.meant.copies.values() {
+            copies.entry(*original).or_default();
+        }
+        // Copies that stand one behind the other count as one row: they fit equally well.
+        let mut rows: Vec<RowNo> = Vec::new();
+        for no in base.iter().copied().filter(|no| self.tree.row(*no).uuid != 0) {
+            let original = self.meant.original(no);
+            if rows.last().is_none_or(|last| self.meant.original(*last) != original) {
+                rows.push(no);
+            }
+            if let Some(places) = copies.get_mut(&original) {
+                places.push((rows.len() - 1, no));
+            }
+        }
+        let fits = self.fits(&rows, copies.values());
+        let best = |places: Vec<(usize, RowNo)>| {
+            let of_first = places.first().map_or(0, |(at, _)| fits[*at].0);
+            let places = places.into_iter().enumerate();
+            // Runs of other lengths tell nothing: a row may be there three times, and the next one only twice.
+            let fit = |at: usize, no: RowNo| {
+                let (rows, fit) = fits[at];
+                if self.has_link(no) && rows != of_first { 0 } else { fit }
+            };
+            let key =
+                |(nth, (at, no)): &(usize, (usize, RowNo))| (self.gap(*no), Reverse(fit(*at, *no)), *nth);
+            places.min_by_key(key).map(|(_, (_, no))| no)
+        };
+        copies.into_iter().filter_map(|(original, places)| Some((original, best(places)?))).collect()
+    }
+
+    /// How long before a row its parent was written.
+    fn gap(&self, no: RowNo) -> i64 {
+        let parent = self.parent[no as usize];
+        let then = self.tree.index.row_at(parent).map_or(i64::MIN, |parent| parent.time);
+        let gap = self.tree.row(no).time.saturating_sub(then);
         if parent == NONE || gap < 0 { i64::MAX } else { gap }
-    };
-    let original = |no: RowNo| copies.get(&no).copied().unwrap_or(no);
-    let mut likely: HashMap<RowNo, RowNo> = HashMap::new();
-    for no in order.iter().copied().filter(|no| tree.row(*no).uuid != 0) {
-        let best = likely.entry(original(no)).or_insert(no);
-        if gap(no) < gap(*best) {
-            *best = no;
-        }
     }
-    let mut waiting: HashMap<RowNo, Vec<RowNo>> = HashMap::new();
-    let mut sorted = Vec::with_capacity(order.len());
-    for no in order {
-        match likely.get(&original(no)).copied() {
-            Some(best) if best != no && waiting.get(&best).is_some_and(|rows| rows.is_empty()) => {
-                sorted.push(no);
-            }
-            Some(best) if best != no => waiting.entry(best).or_default().push(no),
-            _ => {
-                sorted.push(no);
-                sorted.append(waiting.entry(no).or_default());
+
+    /// How long the run of copied rows is that each row stands in, and how well it fits there, as the ends of the run do.
+    /// `copies` are the places of each row.
+    fn fits<'c>(
+        &self,
+        rows: &[RowNo],
+        copies: impl Iterator<Item = &'c Vec<(usize, RowNo)>>,
+    ) -> Vec<(usize, usize)> {
+        let follows = |no: RowNo, before: RowNo| self.parent[no as usize] == self.meant.original(before);
+        // The place of each row's next copy, of the last one that of the first.
+        let mut next = vec![usize::MAX; rows.len()];
+        for places in copies {
+            for ((at, _), (other, _)) in places.iter().zip(places.iter().cycle().skip(1)) {
+                next[*at] = *other;
             }
         }
+        let mut fits = vec![(0, 0); rows.len()];
+        let mut at = 0;
+        while at < rows.len() {
+            let start = at;
+            at += 1;
+            if next[start] == usize::MAX {
+                continue;
+            }
+            while at < rows.len() && next[at] != usize::MAX && next[at] == next[at - 1] + 1 {
+                at += 1;
+            }
+            let (first, last) = (rows[start], rows[at - 1]);
+            // At the beginning and at the end any row may stand.
+            let before = start.checked_sub(1).map(|at| rows[at]);
+            let is_after = before.is_none_or(|before| !self.is_newer(before, first));
+            let is_child = before.is_some_and(|before| follows(first, before));
+            let behind = rows.get(at).copied();
+            let is_before = behind.is_none_or(|behind| !self.is_newer(last, behind));
+            let is_parent = behind.is_some_and(|behind| follows(behind, last));
+            let fit = [is_after, is_child, is_before, is_parent].into_iter().filter(|fits| *fits).count();
+            fits[start..at].fill((at - start, fit));
+        }
+        fits
     }
-    sorted
 }
+
+/// How many rows that agents do not keep are looked through, one on the other.
+const MOST_UNKNOWN: usize = 16;
 
 /// Which rows are on a ring.
 fn rings(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<bool> {

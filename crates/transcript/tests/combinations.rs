@@ -9,71 +9,10 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::agents::{AGENTS, reached};
+use support::mended::{check, checkpoint, compacted, file, in_order, lines, minute, system};
 use support::talk::{bytes, row, talk};
-use support::{SESSION, show, timestamp, uuid};
-use transcript::{Transcript, Version, repair_bytes};
-
-/// Every agent reaches these tokens after the repair and none of those, the guard agrees, and a second repair changes nothing.
-#[track_caller]
-fn check(broken: &[u8], reach: &[usize], never: &[usize]) -> Vec<u8> {
-    let (whole, _) = repair_bytes(broken, Some(SESSION)).unwrap();
-    let after = Transcript::of(&whole, Some(SESSION));
-    assert!(after.examine().unwrap().1.is_empty(), "a second repair changes it\n{}", show(&whole));
-    let harm = after.harm_since(&Transcript::of(broken, Some(SESSION))).unwrap();
-    assert_eq!(harm, None, "\n{}", show(&whole));
-    for agent in AGENTS {
-        let reached = reached(agent, &whole);
-        let has = |token: &usize| reached.contains(&format!("tok{token}"));
-        let (missed, back): (Vec<_>, Vec<_>) =
-            (reach.iter().filter(|n| !has(n)).collect(), never.iter().filter(|n| has(n)).collect());
-        assert!(
-            missed.is_empty() && back.is_empty(),
-            "{agent:?} misses {missed:?}, has {back:?}\n{}",
-            show(&whole)
-        );
-    }
-    whole
-}
-
-fn minute(n: usize) -> Value {
-    json!(timestamp(60_000 * i64::try_from(n).unwrap()))
-}
-
-/// Gives the rows times in their order, a minute apart.
-fn in_order(mut rows: Vec<Value>) -> Vec<Value> {
-    for (n, row) in rows.iter_mut().enumerate() {
-        row["timestamp"] = minute(n + 1);
-    }
-    rows
-}
-
-fn system(n: usize, parent: Option<usize>, subtype: &str) -> Value {
-    let mut system = row(n, parent.map(|n| json!(uuid(n))), "system", Value::Null);
-    system["subtype"] = json!(subtype);
-    system
-}
-
-fn checkpoint(leaf: usize) -> Value {
-    json!({"type": "last-prompt", "leafUuid": uuid(leaf), "sessionId": SESSION})
-}
-
-/// Two turns, a compaction, its summary, two turns: tokens 5 to 9 are live.
-fn compacted() -> Vec<Value> {
-    let mut rows = talk("uauauauaa");
-    rows[4]["isCompactSummary"] = json!(true);
-    rows[4]["parentUuid"] = json!(uuid(40));
-    rows.insert(4, system(40, None, "compact_boundary"));
-    in_order(rows)
-}
-
-fn lines(rows: &[Value]) -> Vec<Vec<u8>> {
-    rows.iter().map(|row| row.to_string().into_bytes()).collect()
-}
-
-fn file(lines: &[Vec<u8>]) -> Vec<u8> {
-    lines.iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect()
-}
+use support::{SESSION, show, uuid};
+use transcript::{Transcript, Version};
 
 #[test]
 fn a_reversed_file_with_two_rows_on_a_line_comes_to_an_end() {
@@ -295,4 +234,121 @@ fn a_lost_row_stays_in_its_place_when_the_rows_before_it_are_put_in_order() {
     lines[2] = vec![0; lines[2].len()];
     lines.swap(0, 1);
     check(&file(&lines), &[1, 2, 5, 6], &[3, 4]);
+}
+
+/// Tokens 3 and 4 were given up. The row that both branches follow is torn, and the next one stands on the same line.
+#[test]
+fn what_was_rewound_stays_so_when_the_row_at_the_fork_is_torn_before_another_row() {
+    let mut lines = lines(&rewound());
+    let next = lines.remove(3);
+    lines[2].truncate(14);
+    lines[2].extend(next);
+    check(&file(&lines), &[1, 2, 5, 6], &[3, 4]);
+}
+
+/// The same, and the line of which only NUL bytes are left was swapped with one of its neighbours.
+#[test]
+fn what_was_rewound_stays_so_when_the_lost_row_at_the_fork_was_swapped() {
+    for (a, b) in [(1, 2), (2, 3)] {
+        let mut lines = lines(&rewound());
+        lines[2] = vec![0; 300];
+        lines.swap(a, b);
+        check(&file(&lines), &[1, 2, 5, 6], &[3, 4]);
+    }
+}
+
+/// Two turns on a stop hook's summary, row 20; the first of them was given up.
+fn rewound() -> Vec<Value> {
+    let mut rows = talk("uauaua");
+    rows.insert(2, system(20, Some(2), "stop_hook_summary"));
+    for at in [3, 5] {
+        rows[at]["parentUuid"] = json!(uuid(20));
+    }
+    in_order(rows)
+}
+
+/// A result without a time was sorted to the beginning, away from the progress row that it follows, across a compaction.
+#[test]
+fn a_result_that_was_sorted_away_from_its_progress_row_comes_back() {
+    let mut rows = talk("uauauacra");
+    rows[2]["isCompactSummary"] = json!(true);
+    rows[2]["parentUuid"] = json!(uuid(40));
+    let mut boundary = system(40, None, "compact_boundary");
+    boundary["compactMetadata"] = json!({
+        "preservedSegment": {"headUuid": uuid(2), "anchorUuid": uuid(3), "tailUuid": uuid(2)},
+        "preservedMessages": {"anchorUuid": uuid(3), "uuids": [uuid(2)]},
+    });
+    rows.insert(2, boundary);
+    rows.insert(8, row(50, Some(json!(uuid(7))), "progress", Value::Null));
+    rows[9]["parentUuid"] = json!(uuid(50));
+    let mut rows = in_order(rows);
+    let mut result = rows.remove(9);
+    result.as_object_mut().unwrap().shift_remove("timestamp");
+    rows.insert(0, result);
+    rows.insert(1, rows[1].clone());
+    check(&bytes(&rows), &[3, 4, 5, 6, 9], &[1]);
+}
+
+/// 2.1.31 answered a result by itself, beside the reply; and the two replies were swapped.
+#[test]
+fn a_reply_that_was_swapped_with_no_response_requested_is_not_lost() {
+    let mut rows = talk("uacra");
+    rows[3]["timestamp"] = rows[4]["timestamp"].clone();
+    let said = json!({"id": "msg_s", "model": "<synthetic>", "role": "assistant", "content": [{"type": "text", "text": "No response requested."}]});
+    rows.insert(4, row(20, Some(json!(uuid(4))), "assistant", said));
+    rows.push(row(21, Some(json!(uuid(20))), "user", json!({"role": "user", "content": "tok21."})));
+    check(&bytes(&rows), &[1, 2, 5, 21], &[]);
+}
+
+/// A row of an unknown kind has the newest time, and its child stays where its own time says.
+#[test]
+fn a_row_of_an_unknown_kind_that_is_the_newest_does_not_take_its_child_along() {
+    let mut rows = talk("uauaua");
+    let mut unknown = row(30, Some(json!(uuid(2))), "new-invention", Value::Null);
+    unknown["timestamp"] = minute(90);
+    rows[2]["parentUuid"] = json!(uuid(30));
+    rows.remove(3); // and its reply is lost
+    rows.reverse();
+    rows.insert(0, unknown);
+    check(&bytes(&rows), &[1, 2, 3, 5, 6], &[]);
+}
+
+/// The parts of a reply were swapped, and the second one has lost its link.
+#[test]
+fn a_part_of_a_reply_that_stands_before_the_first_one_follows_it() {
+    let mut rows = talk("uacrau");
+    rows[2]["message"]["id"] = rows[1]["message"]["id"].clone();
+    rows[2]["parentUuid"] = json!(uuid(99));
+    rows.swap(1, 2);
+    check(&bytes(&rows), &[1, 2, 5, 6], &[]);
+}
+
+/// A time far behind all others, or far ahead at the beginning, is wrong; the link is not.
+#[test]
+fn a_time_far_from_all_others_makes_no_link_false() {
+    let mut rows = compacted();
+    let mut first = rows.remove(6);
+    first["timestamp"] = json!("2001-01-01T00:00:00.000Z");
+    rows.insert(0, first);
+    check(&bytes(&rows), &[5, 6, 7, 8, 9], &[1, 2, 3, 4]);
+    let mut rows = compacted();
+    rows[0]["timestamp"] = json!("2099-01-01T00:00:00.000Z");
+    let first = rows.remove(0);
+    rows.reverse();
+    rows.insert(0, first);
+    check(&bytes(&rows), &[5, 6, 7, 8, 9], &[1, 2, 3, 4]);
+}
+
+/// Changes name lines of the file, as users count them, also where lines are no rows.
+#[test]
+fn moved_rows_are_named_by_their_lines() {
+    let mut lines = lines(&compacted());
+    lines.swap(6, 7);
+    lines.push(lines[9].clone());
+    lines.insert(7, b"garbage".to_vec());
+    lines.insert(0, b"garbage".to_vec());
+    let (_, plan) = Transcript::of(&file(&lines), Some(SESSION)).examine().unwrap();
+    let moved: Vec<_> =
+        plan.changes.iter().map(|c| (c.row, c.before.as_deref(), c.after.as_deref())).collect();
+    assert_eq!(moved, [(8, Some("line 8"), Some("line 10"))]);
 }

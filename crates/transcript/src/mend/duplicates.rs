@@ -12,6 +12,8 @@ use crate::class::Class;
 use crate::flags::Flags;
 use crate::index::{MINT, NONE, Row, RowNo};
 use crate::json::Outline;
+use crate::same_id::nearest_twin;
+use crate::tree::Tree;
 
 use super::row_text::{id_value, set_member};
 use super::{Mend, NewRow};
@@ -34,10 +36,10 @@ impl Mend<'_> {
             let first = originals.get(&(node, row.time)).copied().unwrap_or(node);
             let original = self.tree.row(first);
             let heard = |row: &Row| row.flags.intersects(Flags::SAYS | Flags::HAS_RESULT);
-            if original.len == row.len && self.row_bytes(first)? == self.row_bytes(no)? {
+            if self.is_same(first, no)? || first != node && self.is_same(node, no)? {
                 self.found(Class::A11, no, "the copy goes");
                 self.drop_copy(no, Class::A11);
-            } else if self.is_twin(first, no) {
+            } else if self.is_twin(first, no)? {
                 self.found(Class::B6, no, "it gets an id of its own, and so do the rows behind it");
                 twins.entry(node).or_default().push(no);
                 originals.insert((node, row.time), no);
@@ -54,6 +56,7 @@ impl Mend<'_> {
                 others.entry(first).or_default().push(no);
             }
         }
+        self.copies_without_id()?;
         let mut minted = HashSet::new();
         for (first, copies) in others {
             self.move_copies(first, &copies, &mut minted)?;
@@ -64,16 +67,62 @@ impl Mend<'_> {
         Ok(has_new_words || !twins.is_empty())
     }
 
-    /// Whether a later row with a used id is another row and not the first one written again: it has a time and a parent
-    /// of its own, or stands behind a compaction.
-    fn is_twin(&self, first: RowNo, no: RowNo) -> bool {
+    /// Whether two rows are the same, byte for byte.
+    fn is_same(&self, a: RowNo, b: RowNo) -> io::Result<bool> {
+        Ok(self.tree.row(a).len == self.tree.row(b).len && self.row_bytes(a)? == self.row_bytes(b)?)
+    }
+
+    /// A copy that has lost its id: another row has its parent, its time and its message. Of two rows like that an agent
+    /// would take the second for a turn of its own, beside the first.
+    fn copies_without_id(&mut self) -> io::Result<()> {
+        let is_nameless = |no: &RowNo| self.tree.row(*no).is(Flags::NO_UUID) && self.tree.row(*no).in_tree();
+        if !self.tree.numbers().any(|no| is_nameless(&no)) {
+            return Ok(());
+        }
+        let mut known: HashMap<(RowNo, Option<u128>, i64), RowNo> = HashMap::new();
+        for no in self.tree.numbers().filter(|no| self.tree.is_main(*no)) {
+            if !is_nameless(&no) {
+                let (parent, missing) = self.named_parent(no);
+                known.entry((parent, missing, self.tree.row(no).time)).or_insert(no);
+            }
+        }
+        for no in self.tree.numbers().filter(is_nameless).collect::<Vec<_>>() {
+            let row = self.tree.row(no);
+            let (parent, missing) = self.named_parent(no);
+            let Some(first) = known.get(&(parent, missing, row.time)).copied() else { continue };
+            let is_turn = row.kind().is_turn() && row.kind() == self.tree.row(first).kind();
+            if is_turn && row.time != i64::MIN && self.same_content(first, no)? {
+                self.found(Class::B6, no, "the first stays, the copy without an id goes aside");
+                self.drop_copy(no, Class::B6);
+            }
+        }
+        Ok(())
+    }
+
+    /// The row that a row names as its parent, or the id that no row has.
+    fn named_parent(&self, no: RowNo) -> (RowNo, Option<u128>) {
+        let dangling = &self.tree.index.dangling;
+        let missing = dangling.binary_search_by_key(&no, |(row, _)| *row).ok().map(|at| dangling[at].1);
+        (self.tree.row(no).parent, missing)
+    }
+
+    /// Whether a later row with a used id is another row and not the first one written again: it has a parent of its own and
+    /// another time or another message; or another time behind a compaction, or where the conversation had gone on from the
+    /// first one; or only one of the two is a subagent's.
+    fn is_twin(&mut self, first: RowNo, no: RowNo) -> io::Result<bool> {
         let (a, b) = (self.tree.row(first), self.tree.row(no));
-        let named = |no: RowNo, row: &Row| {
-            let dangling = &self.tree.index.dangling;
-            let missing = dangling.binary_search_by_key(&no, |(row, _)| *row).ok().map(|at| dangling[at].1);
-            (row.parent, missing)
-        };
-        let apart = named(first, a) != named(no, b) && named(no, b) != (NONE, None);
+        if a.is(Flags::SIDECHAIN) != b.is(Flags::SIDECHAIN) {
+            return Ok(true);
+        }
+        let apart =
+            self.named_parent(first) != self.named_parent(no) && self.named_parent(no) != (NONE, None);
+        if a.time == b.time {
+            // A row that a tool wrote again with another parent says the same, or one of the two has lost its message.
+            let lost = Flags::MALFORMED | Flags::EMPTY_TEXT;
+            let has_message =
+                |row: &Row| row.kind().is_turn() && row.parent != NONE && !row.flags.intersects(lost);
+            return Ok(apart && has_message(a) && has_message(b) && !self.same_content(first, no)?);
+        }
         // A boundary that is there twice begins nothing new.
         let segment = |no: RowNo| {
             let boundary = self.tree.segment(no);
@@ -82,7 +131,20 @@ impl Mend<'_> {
                 .row_at(boundary)
                 .map_or(boundary, |row| self.tree.index.find(row.uuid).unwrap_or(boundary))
         };
-        a.time != b.time && (apart || segment(first) != segment(no))
+        if apart || segment(first) != segment(no) {
+            return Ok(true);
+        }
+        // Two prompts on one row: the user went back. A reply that is written again has the same reply's id.
+        let prompts = self.tree.is_prompt(first) && self.tree.is_prompt(no);
+        let replies = a.reply() != 0 && b.reply() != 0 && a.reply() != b.reply();
+        if !prompts && !replies || self.named_parent(no) == (NONE, None) || self.same_content(first, no)? {
+            return Ok(false);
+        }
+        let next = *self
+            .first_children
+            .entry(first)
+            .or_insert_with(|| self.tree.children(first).into_iter().find(|child| *child > first));
+        Ok(next.is_some_and(|child| child < no))
     }
 
     /// Gives twins ids of their own. A row that names the id means the twin that was written last before it.
@@ -92,15 +154,20 @@ impl Mend<'_> {
         for (no, id) in twins.iter().zip(&ids) {
             self.edit(*no).uuid = Some((Class::B6, *id));
         }
-        let meant = |no: RowNo| twins.partition_point(|twin| *twin < no).checked_sub(1).map(|at| ids[at]);
+        let rows: Vec<RowNo> = [&[first], twins].concat();
+        let new: HashMap<RowNo, u128> = twins.iter().copied().zip(ids).collect();
+        let meant = |tree: &Tree<'_>, no: RowNo| {
+            let before = rows.partition_point(|twin| *twin < no);
+            nearest_twin(tree, no, &rows[..before]).and_then(|twin| new.get(&twin).copied())
+        };
         for child in self.tree.children(first) {
-            if let Some(id) = meant(child) {
+            if let Some(id) = meant(&self.tree, child) {
                 self.edit(child).parent = Some((Class::B6, Some(id)));
             }
         }
         if let Some(checkpoint) = self.tree.index.checkpoint
             && checkpoint.leaf == Some(self.tree.row(first).uuid)
-            && let Some(id) = meant(checkpoint.row)
+            && let Some(id) = meant(&self.tree, checkpoint.row)
         {
             self.edit(checkpoint.row).leaf = Some((Class::B6, id));
         }

@@ -1,11 +1,12 @@
 //! The last step: edits become splices, so that rows nobody edited are copied byte for byte.
 
 use std::io;
+use std::ops::Range;
 
 use uuid::Uuid;
 
 use crate::class::Class;
-use crate::index::{RowNo, identity};
+use crate::index::{BrokenLine, RowNo, identity};
 use crate::json::{Node, Outline, encode};
 use crate::plan::{Change, Finding, Plan, Reject, Splice};
 use crate::salvage::Piece;
@@ -55,7 +56,7 @@ impl Mend<'_> {
     /// Lines that are no rows are written anew, from the rows in them.
     fn broken_lines(&self, plan: &mut Plan) -> io::Result<()> {
         let index = self.tree.index;
-        for line in &index.broken {
+        for line in index.broken.iter().filter(|line| !self.another_round || self.must_change(line)) {
             let (class, _) = bytes::name(line);
             let mut with = Vec::new();
             for piece in &line.pieces {
@@ -91,6 +92,17 @@ impl Mend<'_> {
             plan.splices.push(Splice { range: line.offset..end, with });
         }
         Ok(())
+    }
+
+    /// Whether a broken line cannot stay for the next round: it has several rows, or one that changes.
+    fn must_change(&self, line: &BrokenLine) -> bool {
+        let rows = |offset: u64| self.tree.index.rows.partition_point(|row| row.offset < offset);
+        let Range { start, end } = rows(line.offset)..rows(line.offset + line.len as u64);
+        let changes = |no: usize| {
+            let no = RowNo::try_from(no).unwrap_or(RowNo::MAX);
+            self.edits.contains_key(&no) || self.dropped.contains_key(&no) || self.added.contains_key(&no)
+        };
+        end - start > 1 || (start..end).any(changes)
     }
 
     fn whole_lines(&self, plan: &mut Plan) -> io::Result<()> {

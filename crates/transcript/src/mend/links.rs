@@ -284,8 +284,16 @@ impl Mend<'_> {
                 .rev()
                 .take(SAME_REPLY)
                 .find(|other| self.tree.row(*other).reply() == row.reply() && fits(*other));
-            return Some(same.unwrap_or(nearest));
+            return Some(same.or_else(|| self.part_behind(no)).unwrap_or(nearest));
         }
         Some(nearest)
+    }
+
+    /// The part of the same reply that stands right behind a row and is older: lines were swapped.
+    fn part_behind(&self, no: RowNo) -> Option<RowNo> {
+        let (row, next) = (self.tree.row(no), self.tree.index.row_at(no + 1)?);
+        let is_part = next.kind() == Kind::Assistant && next.reply() == row.reply() && next.time != i64::MIN;
+        (is_part && next.time < row.time && self.tree.is_main(no + 1) && !self.tree.descends(no + 1, no))
+            .then_some(no + 1)
     }
 }

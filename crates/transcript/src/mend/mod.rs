@@ -83,6 +83,10 @@ struct Mend<'a> {
     skips: MendSkips,
     /// Rows of a subagent whose parent is in the subagent's own file.
     elsewhere: u64,
+    /// The first row behind it that follows a row; for the few that ask.
+    first_children: HashMap<RowNo, Option<RowNo>>,
+    /// Whether the links are mended in the next round: it must still see where a row was torn.
+    another_round: bool,
 }
 
 /// Rows that were looked at in vain.
@@ -134,9 +138,12 @@ fn plan_in_place(index: &Index, source: &dyn Source, options: &Options<'_>) -> i
         orphans_fixed: 0,
         skips: MendSkips::default(),
         elsewhere: 0,
+        first_children: HashMap::new(),
+        another_round: false,
     };
     mend.bytes();
     if mend.glued_in_another_order() || mend.strangers() || mend.duplicates()? {
+        mend.another_round = true;
         let leaf = mend.live_end().and_then(|end| mend.tree.climb(end));
         return mend.finish(leaf);
     }

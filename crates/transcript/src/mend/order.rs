@@ -55,7 +55,7 @@ pub(super) fn plan(index: &Index, source: &dyn Source, in_place: &Plan) -> io::R
         loses: String::new(),
         repair,
     });
-    plan.changes = changes(&written);
+    plan.changes = changes(index, &written);
     Ok(Some((plan, Shape { walk, ..Shape::default() })))
 }
 
@@ -149,18 +149,32 @@ fn lines(index: &Index, written: &Written) -> Vec<Range<u64>> {
     moves
 }
 
-/// The rows that leave their place among the others.
-fn changes(written: &Written) -> Vec<Change> {
+/// The rows that leave their place among the others, by the numbers of their lines before and after.
+fn changes(index: &Index, written: &Written) -> Vec<Change> {
+    let rows = RowNo::try_from(index.rows.len()).unwrap_or(NONE);
+    // Lines without a row behind each row, and before the first; see [`lines`].
+    let behind = |no: RowNo| {
+        let next = if no + 1 < rows { index.line_of(no + 1) } else { index.line_count() + 1 };
+        next.saturating_sub(index.line_of(no) + 1)
+    };
+    let before_first = if rows == 0 { 0 } else { index.line_of(0) - 1 };
+    let last_row = rows.saturating_sub(1);
+    let mut line = if written.backwards { behind(last_row) } else { before_first };
     let mut changes = Vec::new();
     let mut last: Option<RowNo> = None;
-    for (no, place) in written.order.iter().zip(1u64..) {
-        if last.is_some_and(|last| *no < last) {
-            let row = u64::from(*no) + 1;
-            let (before, after) = (Some(format!("row {row}")), Some(format!("row {place}")));
+    for (no, at) in written.order.iter().copied().zip(0..) {
+        line += 1;
+        if last.is_some_and(|last| no < last) {
+            let row = index.line_of(no);
+            let (before, after) = (Some(format!("line {row}")), Some(format!("line {line}")));
             changes.push(Change { class: Class::B15, row, what: "place".to_owned(), before, after });
         } else {
-            last = Some(*no);
+            last = Some(no);
         }
+        line += match written.backwards {
+            true => last_row.checked_sub(at + 1).map_or(0, behind),
+            false => behind(at),
+        };
     }
     changes.sort_by_key(|change| change.row);
     changes

@@ -36,6 +36,13 @@ impl Mend<'_> {
             if row.kind() != Kind::Assistant || row.is(Flags::HAS_CALL) || !answers {
                 continue;
             }
+            let says_nothing =
+                || self.row_bytes(no).is_ok_and(|bytes| memchr::memmem::find(&bytes, NO_RESPONSE).is_some());
+            if let Some(reply) = self.reply_behind(no).filter(|_| says_nothing()) {
+                self.found(Class::B7, no, "it follows the turn that was the last");
+                self.set_parent(no, Some(reply), Class::B7);
+                continue;
+            }
             // Nearly every reply follows the turn right before it: then nothing is asked further.
             if self.settled_before(no, &late) == Some(parent) {
                 continue;
@@ -51,13 +58,24 @@ impl Mend<'_> {
         }
     }
 
-    /// For every row the newest of those before it in the file, the first of equals: where 2.1.31 would have resumed.
+    /// The real reply, where lines were swapped: it stands right behind the row that 2.1.31 wrote beside it, and is older.
+    fn reply_behind(&self, no: RowNo) -> Option<RowNo> {
+        let (row, parent) = (self.tree.row(no), self.tree.parent[no as usize]);
+        let next = self.tree.index.row_at(no + 1).filter(|_| self.tree.is_main(no + 1))?;
+        let answers = next.kind() == Kind::Assistant && next.is(Flags::SAYS);
+        let beside = self.tree.parent[no as usize + 1] == parent;
+        let then = self.tree.row(parent).time;
+        (answers && beside && next.time == then && next.time < row.time).then_some(no + 1)
+    }
+
+    /// For every row the newest of those before it in the file, the first of equals: where 2.1.31 would have resumed. System
+    /// rows are left out: lines may have been sorted, and what hangs elsewhere was not resumed from.
     fn newest_until(&self) -> Vec<RowNo> {
         let mut newest = NONE;
         let until = self.tree.numbers().map(|no| {
             let before = newest;
             let is_newer = newest == NONE || self.tree.row(no).time > self.tree.row(newest).time;
-            if self.tree.is_dated(no) && is_newer {
+            if self.tree.is_dated(no) && self.tree.row(no).kind() != Kind::System && is_newer {
                 newest = no;
             }
             before

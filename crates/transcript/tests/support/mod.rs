@@ -6,6 +6,7 @@ pub mod agents;
 pub mod api;
 pub mod conversation;
 pub mod damage;
+pub mod mended;
 pub mod talk;
 
 use serde_json::Value;
