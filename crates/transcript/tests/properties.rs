@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError};
 use serde_json::Value;
 use support::agents::{AGENTS, Agent, reached, resume};
 use support::conversation::{Conversation, steps};
-use support::damage::{Damage, Kind, break_file, damage, damage_of};
+use support::damage::{Broken, Damage, Kind, break_file, damage, damage_of};
 use support::{SESSION, api, file, parse, show, tokens};
 use transcript::{MOST_ROUNDS, Plan, Transcript, Version, repair_bytes};
 
@@ -94,32 +94,38 @@ fn is_a_tree(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 fn check(conversation: &Conversation, damages: &[Damage]) -> Result<(), TestCaseError> {
-    let (broken, touched) = break_file(&conversation.lines, damages);
+    let Broken { bytes: broken, touched, misled } = break_file(&conversation.lines, damages);
+    let has = |kinds: &[Kind]| damages.iter().any(|damage| kinds.contains(&damage.kind));
     // Where a checkpoint and the newest time agree on another end, that is the end, whatever was written behind it.
-    let time = |kind: Kind| {
-        matches!(
-            kind,
-            Kind::FutureTime
-                | Kind::PastTime
-                | Kind::EqualTimes
-                | Kind::BadTime
-                | Kind::NoTime
-                | Kind::NumberTime
-                | Kind::NoTimes
-        )
+    let time = [
+        Kind::FutureTime,
+        Kind::PastTime,
+        Kind::EqualTimes,
+        Kind::BadTime,
+        Kind::NoTime,
+        Kind::NumberTime,
+        Kind::NoTimes,
+    ];
+    let end_unknown = misled || has(&[Kind::Checkpoint]) && has(&time);
+    // Where the row at the fork is lost, and the first row of a branch is lost or has lost its link, nothing tells that there
+    // was a fork. A stop hook's summary is missed only where others are there.
+    let at_fork = || touched.iter().any(|(_, id)| conversation.tells_of_forks(id));
+    let dropped = |(kind, id): &(Kind, String)| *kind == Kind::DropRow && conversation.tells_of_forks(id);
+    let lost_fork = has(&[Kind::LoseFork, Kind::NulFork]) && at_fork() || touched.iter().any(dropped);
+    // A time in the future on a branch that was given up makes it the live one where other damage hides the links or the end.
+    let ahead = has(&[Kind::FutureTime]);
+    // Where lines have moved and all times are gone, nothing tells which branch was written last. (In a reversed file the
+    // links do.)
+    let moved = has(&[Kind::SortByTime, Kind::NewestFirst, Kind::SwapRows]);
+    let timeless = has(&[Kind::EqualTimes, Kind::NoTimes]);
+    let turned = touched.iter().any(|(_, id)| conversation.turning.contains(id));
+    let fork_unknown = turned || damages.len() > 1 && (lost_fork || ahead || moved && timeless);
+    let known = match (end_unknown, fork_unknown) {
+        (true, _) => Known::NotTheEnd,
+        (false, true) => Known::NotTheFork,
+        (false, false) => Known::Everything,
     };
-    if damages.iter().any(|damage| damage.kind == Kind::Checkpoint)
-        && damages.iter().any(|damage| time(damage.kind))
-    {
-        return repaired(&broken).map(drop);
-    }
-    // A checkpoint on a branch that was given up, where times point there too, makes that branch the live one. And where the
-    // row at the fork is lost and the first row of a branch as well, nothing tells that there was a fork.
-    let hides =
-        |kind: Kind| matches!(kind, Kind::Checkpoint | Kind::FutureTime | Kind::LoseFork | Kind::NulFork);
-    let hidden = damages.len() > 1 && damages.iter().any(|damage| hides(damage.kind));
-    let told = if hidden { conversation.turning.iter().cloned().collect() } else { touched };
-    is_mended(conversation, &broken, &told, damages.len() > 1).map_err(|error| {
+    is_mended(conversation, &broken, known, damages.len() > 1).map_err(|error| {
         let (whole, plans) = repair_bytes(&broken, Some(SESSION)).unwrap_or_default();
         let changes: String = plans
             .iter()
@@ -141,17 +147,27 @@ fn models_agree(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What a damaged file still tells.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Known {
+    Everything,
+    /// Nothing tells what the user had gone back from.
+    NotTheFork,
+    /// Nothing tells where the conversation ends.
+    NotTheEnd,
+}
+
 fn is_mended(
     conversation: &Conversation,
     broken: &[u8],
-    touched: &[String],
+    known: Known,
     many: bool,
 ) -> Result<(), TestCaseError> {
     models_agree(broken)?;
     let whole = repaired(broken)?;
     models_agree(&whole)?;
     let harm = Transcript::of(&whole, Some(SESSION)).harm_since(&Transcript::of(broken, Some(SESSION)))?;
-    count(harm.is_some());
+    count(harm.is_some())?;
     if let Some(harm) = harm {
         // Many damages at once may leave nothing to tell the right place from: then the file stays as it is.
         prop_assert!(many, "the guard would refuse: {harm}");
@@ -162,7 +178,7 @@ fn is_mended(
         let before = reached(*agent, broken);
         let lost: Vec<&String> =
             before.intersection(&conversation.live).filter(|token| !after.contains(*token)).collect();
-        prop_assert!(lost.is_empty(), "{agent:?} loses {lost:?}");
+        prop_assert!(lost.is_empty() || known == Known::NotTheEnd, "{agent:?} loses {lost:?}");
     }
     // What a compaction kept of the time before it only newer agents show.
     let ours = |set: &BTreeSet<String>| -> BTreeSet<String> {
@@ -170,11 +186,11 @@ fn is_mended(
             |token: &&String| conversation.live.contains(*token) || conversation.abandoned.contains(*token);
         set.iter().filter(since).cloned().collect()
     };
-    for (agent, other) in AGENTS.iter().zip(&after).skip(1) {
+    let others = AGENTS.iter().zip(&after).skip(1).filter(|_| known != Known::NotTheEnd);
+    for (agent, other) in others {
         prop_assert_eq!(ours(other), ours(&after[0]), "{:?} reaches something else than A", agent);
     }
-    let guessing = conversation.turning.iter().any(|id| touched.contains(id));
-    if !guessing {
+    if known == Known::Everything {
         // Where the damage made every agent resume the branch that was given up, nothing tells that it was.
         let agreed = |token: &&String| AGENTS.iter().all(|agent| reached(*agent, broken).contains(*token));
         let back: Vec<&String> =
@@ -197,12 +213,18 @@ fn is_mended(
 /// How many repairs of many damages were judged, and how many the guard would refuse: `cargo xtask soak` shows it.
 static JUDGED: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
 
-fn count(refused: bool) {
+/// So many of a thousand repairs of up to six damages may be refused. A refusal leaves the file as it is: nothing is lost, but
+/// nothing is mended.
+const MOST_REFUSED: u32 = 25;
+
+fn count(refused: bool) -> Result<(), TestCaseError> {
     let refused = JUDGED[1].fetch_add(u32::from(refused), Ordering::Relaxed) + u32::from(refused);
     let judged = JUDGED[0].fetch_add(1, Ordering::Relaxed) + 1;
     if judged.is_multiple_of(1000) {
         println!("the guard refuses {refused} of {judged} repairs");
+        prop_assert!(refused <= MOST_REFUSED * judged / 1000, "the guard refuses {refused} of {judged}");
     }
+    Ok(())
 }
 
 /// Damage that leaves every turn in the file, or takes only the row that it names: all that is left must be reached.
@@ -228,7 +250,9 @@ const HARMLESS_ONCE_MENDED: &[Kind] = &[
 
 /// Pairs and triples of these: every version reaches everything that was live and is still in the file.
 fn everything_left_is_reached(conversation: &Conversation, damages: &[Damage]) -> Result<(), TestCaseError> {
-    let (broken, _) = break_file(&conversation.lines, damages);
+    let Broken { bytes: broken, touched, .. } = break_file(&conversation.lines, damages);
+    // Of an id that two rows have, a row that goes back to the first of them may mean either.
+    let unclear = touched.iter().any(|(kind, id)| *kind == Kind::TwinId && conversation.turning.contains(id));
     let judge = || -> Result<(), TestCaseError> {
         models_agree(&broken)?;
         let whole = repaired(&broken)?;
@@ -250,7 +274,7 @@ fn everything_left_is_reached(conversation: &Conversation, damages: &[Damage]) -
                 conversation.live.intersection(&left).filter(|token| !after.contains(*token)).collect();
             prop_assert!(lost.is_empty(), "{agent:?} does not reach {lost:?}");
             let back: Vec<&String> = after.intersection(&conversation.abandoned).collect();
-            prop_assert!(back.is_empty(), "{agent:?} gets back {back:?}");
+            prop_assert!(back.is_empty() || unclear, "{agent:?} gets back {back:?}");
             let rows = resume(agent, &whole);
             let strange = rows.iter().any(|node| node.row["message"].to_string().contains("stranger"));
             prop_assert!(!strange, "{agent:?} reaches another session");

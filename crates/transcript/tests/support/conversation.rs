@@ -102,6 +102,16 @@ impl Conversation {
         it
     }
 
+    /// Whether a row is the first of a branch where the user went back (live or given up), or a system row: these tell that
+    /// there was a fork where the row at the fork is lost.
+    pub fn tells_of_forks(&self, id: &str) -> bool {
+        let rows = || self.lines.iter().filter_map(Line::row);
+        let turns = |row: &&Value| row["uuid"].as_str().is_some_and(|id| self.turning.contains(id));
+        let forks: Vec<&Value> = rows().filter(turns).map(|row| &row["parentUuid"]).collect();
+        let tells = |row: &Value| row["type"] == "system" || forks.contains(&&row["parentUuid"]);
+        rows().any(|row| row["uuid"] == id && tells(row))
+    }
+
     fn token(&mut self) -> String {
         self.count += 1;
         let token = format!("tok{}", self.count);

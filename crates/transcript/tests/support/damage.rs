@@ -315,6 +315,23 @@ impl Damage {
                 if lines[first].row()?["type"] != lines[second].row()?["type"] || keep == lose {
                     return None;
                 }
+                // Where the user went back to one twin and the other one stands behind it, nothing tells which one is meant: a
+                // row follows the twin that was written last before it.
+                let time = |id: &Value| {
+                    let row = lines.iter().filter_map(Line::row).find(|row| row["uuid"] == *id);
+                    row.and_then(|row| row["timestamp"].as_str())
+                };
+                let is_unclear = |no: &usize| {
+                    lines[*no].row().is_some_and(|row| {
+                        let parent = &row["parentUuid"];
+                        let other = if *parent == keep { &lose } else { &keep };
+                        let lies_between =
+                            time(parent) < time(other) && time(other) < row["timestamp"].as_str();
+                        row["promptId"].is_string() && (*parent == keep || *parent == lose) && lies_between
+                    })
+                };
+                let unclear = (0..lines.len()).find(is_unclear).and_then(|no| lines[no].row());
+                let unclear = unclear.and_then(|row| row["uuid"].as_str().map(str::to_owned));
                 for line in lines.iter_mut() {
                     if let Line::Row(row) = line {
                         for key in ["uuid", "parentUuid", "leafUuid"] {
@@ -325,7 +342,7 @@ impl Damage {
                         unset_nulls(row);
                     }
                 }
-                return None;
+                return unclear;
             }
             Kind::OtherSession => {
                 let other_id = OTHER_SESSION;
@@ -384,6 +401,16 @@ impl Damage {
                 if lines.iter().filter_map(Line::row).filter(|row| row["parentUuid"] == own).count() > 1 {
                     return None; // where the agent resumed could not be told any more
                 }
+                let call = |id: &Value| {
+                    lines
+                        .iter()
+                        .filter_map(Line::row)
+                        .any(|row| row["uuid"] == *id && row["message"]["content"][0]["type"] == "tool_use")
+                };
+                let has_id = |row: &&Value| row["uuid"] == own && !call(&row["parentUuid"]);
+                if lines.iter().filter_map(Line::row).filter(has_id).any(|row| row["promptId"].is_string()) {
+                    return None; // a prompt has the same id: what follows it goes on from the prompt
+                }
                 lines.remove(at);
                 for at in 0..lines.len() {
                     if lines[at].row().is_some_and(|row| row["parentUuid"] == own) {
@@ -420,9 +447,11 @@ impl Damage {
                 return None;
             }
             Kind::CutTail => {
+                let cut = id(lines, lines.len() - 1);
                 let mut bytes = lines.pop()?.bytes();
                 bytes.truncate(bytes.len() * (1 + self.at % 20) / 21);
                 lines.push(Line::Raw(bytes));
+                return cut.as_str().map(str::to_owned);
             }
             Kind::CutInside | Kind::Splice => {
                 let mut bytes = lines[at].bytes();
@@ -467,19 +496,40 @@ fn unset_nulls(row: &mut Value) {
     }
 }
 
+/// What was done to a file.
+pub struct Broken {
+    pub bytes: Vec<u8>,
+    /// Rows whose place nobody can tell any more, and what was done to them.
+    pub touched: Vec<(Kind, String)>,
+    /// Whether a row may only be left as a copy with another parent: that is what a rewind looks like.
+    pub misled: bool,
+}
+
 /// The damaged file.
-pub fn break_file(lines: &[Line], damages: &[Damage]) -> (Vec<u8>, Vec<String>) {
+pub fn break_file(lines: &[Line], damages: &[Damage]) -> Broken {
     let mut lines = lines.to_vec();
-    let mut touched = Vec::new();
+    let (mut touched, mut copied) = (Vec::new(), Vec::new());
+    let link = |row: &Value| (row["uuid"].clone(), row["parentUuid"].clone());
     for damage in damages {
-        if !lines.is_empty() {
-            touched.extend(damage.apply(&mut lines));
+        if lines.is_empty() {
+            continue;
         }
+        if matches!(damage.kind, Kind::CopyOtherParent | Kind::CopyNullParent) {
+            let rows = rows(&lines);
+            let at = (!rows.is_empty()).then(|| rows[damage.at % rows.len()]);
+            copied.extend(at.and_then(|at| lines[at].row()).map(link));
+        }
+        touched.extend(damage.apply(&mut lines).map(|id| (damage.kind, id)));
     }
     let mut bytes = super::file(&lines);
     let open = damages.iter().any(|damage| matches!(damage.kind, Kind::OpenEnd | Kind::CutTail));
     if open && bytes.ends_with(b"\n") {
         bytes.pop();
     }
-    (bytes, touched)
+    let left: Vec<Value> = bytes.split(|b| *b == b'\n').filter_map(super::parse).collect();
+    let is_left = |(id, parent): &(Value, Value)| {
+        left.iter().any(|row| row["uuid"] == *id && row["parentUuid"] == *parent)
+    };
+    let misled = copied.iter().any(|link| !is_left(link));
+    Broken { bytes, touched, misled }
 }
