@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::owner::{Holder, same_folder};
+use super::ConfigDir;
+use super::owner::Holder;
 use super::pid_domain::{PidDomain, Reach};
 use super::process::{Process, Processes, boot_time_ms};
-use super::{ConfigDir, are_two_accounts};
 
 /// One entry, as far as it is of use. Undocumented, so everything but the two ids is optional.
 #[derive(Debug, Clone, Deserialize)]
@@ -99,22 +99,20 @@ impl Registered {
     /// agent of this account, as old as the entry, and the only one that has this id in whatever namespace it is in.
     fn alive_by_id(&self, config: &ConfigDir, processes: &Processes) -> Option<bool> {
         let vantage = processes.vantage();
-        let account = |process: &Process| process.projects();
+        let projects = config.projects();
         let may_be_it = |process: &&Process| {
-            let elsewhere = |projects: PathBuf| {
-                projects.parent().is_some_and(|theirs| are_two_accounts(theirs, config.path()))
-            };
             // A process that started after the entry was written has the id of one that is gone.
             let younger = |(started, registered): (i64, i64)| started > registered + ROUNDING_MS;
             process.is_agent()
                 && process.innermost_id().is_none_or(|id| id == self.pid)
                 && !process.started_ms.zip(self.started_at).is_some_and(younger)
-                && !account(process).is_some_and(elsewhere)
+                && process.works_in(&projects) != Some(false)
         };
         let is_here = |process: &Process| {
             process.pid == self.pid
                 && process.namespace() == vantage.own.namespace
-                && account(process).is_some_and(|projects| same_folder(&projects, &config.projects()))
+                // Before its first prompt there is no folder to compare.
+                && process.works_in(&projects).unwrap_or_else(|| process.projects().as_ref() == Some(&projects))
         };
         let before_boot =
             |registered: i64| boot_time_ms().is_some_and(|boot| registered + ROUNDING_MS < boot);
