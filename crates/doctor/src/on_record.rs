@@ -91,8 +91,9 @@ impl Clinic {
         let (id, mark) = marked.map_or((text, None), |(id, mark)| (id, Some(mark)));
         let is = |key: &SessionKey| {
             // The first account of an id has no mark in its name; where others have the id, too, it is shown with its own.
-            let first =
-                || key.account_mark().is_none() && self.account_of(key).map(own_mark).as_deref() == mark;
+            let first = || {
+                key.account_mark().is_none() && self.account_of(key).as_ref().map(own_mark).as_deref() == mark
+            };
             let begins = !id.is_empty() && key.id().as_str().starts_with(id);
             begins && (mark.is_none() || key.account_mark() == mark || first())
         };
@@ -106,7 +107,7 @@ impl Clinic {
     }
 }
 
-fn own_mark(config: ConfigDir) -> String {
+fn own_mark(config: &ConfigDir) -> String {
     mark(&account(config.path()))
 }
 
