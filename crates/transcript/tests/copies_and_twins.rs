@@ -119,6 +119,17 @@ fn a_copy_that_has_lost_its_id_is_no_turn_of_its_own() {
     check(&bytes(&[rows, second].concat()), &[1, 2, 3, 4], &[]);
 }
 
+/// It stands behind the compaction of the first copy of the file, but is no other row.
+#[test]
+fn a_copy_that_has_lost_its_time_is_no_twin() {
+    let rows = compacted();
+    let mut second = rows.clone();
+    second[1]["timestamp"] = json!("yesterday");
+    let mut stray = system(60, None, "informational");
+    stray["timestamp"] = minute(90);
+    check(&bytes(&[rows, second, vec![stray]].concat()), &[5, 6, 7, 8, 9], &[1, 2, 3, 4]);
+}
+
 /// The children of both twins name one id, and the second twin was swapped with its child.
 #[test]
 fn a_twin_that_stands_behind_its_child_goes_before_it() {

@@ -107,7 +107,7 @@ impl Mend<'_> {
     }
 
     /// Whether a later row with a used id is another row and not the first one written again: it has a parent of its own and
-    /// another time or another message; or another time behind a compaction, or where the conversation had gone on from the
+    /// another time or another reply's id; or another time behind a compaction, or where the conversation had gone on from the
     /// first one; or only one of the two is a subagent's.
     fn is_twin(&mut self, first: RowNo, no: RowNo) -> io::Result<bool> {
         let (a, b) = (self.tree.row(first), self.tree.row(no));
@@ -117,11 +117,8 @@ impl Mend<'_> {
         let apart =
             self.named_parent(first) != self.named_parent(no) && self.named_parent(no) != (NONE, None);
         if a.time == b.time {
-            // A row that a tool wrote again with another parent says the same, or one of the two has lost its message.
-            let lost = Flags::MALFORMED | Flags::EMPTY_TEXT;
-            let has_message =
-                |row: &Row| row.kind().is_turn() && row.parent != NONE && !row.flags.intersects(lost);
-            return Ok(apart && has_message(a) && has_message(b) && !self.same_content(first, no)?);
+            // Then only the reply's id tells: of a row that was written again, the link or the words may be broken.
+            return Ok(apart && a.reply() != 0 && b.reply() != 0 && a.reply() != b.reply());
         }
         // A boundary that is there twice begins nothing new.
         let segment = |no: RowNo| {
@@ -131,6 +128,11 @@ impl Mend<'_> {
                 .row_at(boundary)
                 .map_or(boundary, |row| self.tree.index.find(row.uuid).unwrap_or(boundary))
         };
+        // A copy that has only lost its time is no other row.
+        let undated = a.time == i64::MIN || b.time == i64::MIN;
+        if undated && !apart && a.kind() == b.kind() && self.same_content(first, no)? {
+            return Ok(false);
+        }
         if apart || segment(first) != segment(no) {
             return Ok(true);
         }
