@@ -140,8 +140,13 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             let mut said = Vec::new();
             each_text(self.before, no, |text| said.push(TextId::of(text)))?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
-            // A copy stands where the first one stands.
-            let first = copies.get(&no).copied().unwrap_or(no);
+            // A copy stands where the first one stands. One that says something else may be another row of the same time.
+            let mut first = copies.get(&no).copied().unwrap_or(no);
+            if first != no {
+                let mut of_first = Vec::new();
+                each_text(self.before, first, |text| of_first.push(TextId::of(text)))?;
+                first = if of_first == said { first } else { no };
+            }
             let since = |then: i64| self.is_since(first, then);
             // The order of the lines is a guess where they moved: what was said since a compaction is not summed up in it.
             let is_summed_up = || {

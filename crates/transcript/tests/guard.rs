@@ -100,3 +100,31 @@ fn what_a_compaction_summed_up_may_go_and_its_summary_may_not() {
     cut[4]["parentUuid"] = json!(uuid(2));
     assert_eq!(kind(harm(&before, &cut)), Some((HarmKind::Loses, Version::V31, 4)));
 }
+
+/// All times are equal, and a prompt that was given up has the id of an earlier one: they are not one row.
+#[test]
+fn what_was_rewound_must_not_come_back_under_the_id_of_another_row() {
+    let mut before = talk("uauauaua");
+    for row in &mut before {
+        row["timestamp"] = json!(timestamp(60_000));
+    }
+    before[6]["parentUuid"] = json!(uuid(4)); // 5 and 6 were rewound
+    before[4]["uuid"] = json!(uuid(3));
+    before[5]["parentUuid"] = json!(uuid(3));
+    let mut back = before.clone();
+    back[2]["message"] = back.remove(4)["message"].clone();
+    back[6]["timestamp"] = json!(timestamp(60_001));
+    assert_eq!(kind(harm(&before, &back)), Some((HarmKind::BringsBack, Version::V31, 5)));
+}
+
+/// Nobody went back to an older row and said nothing since.
+#[test]
+fn what_is_newer_than_all_that_is_left_was_not_rewound() {
+    let mut before = talk("uauaua");
+    let mut again = before[2].clone();
+    again["uuid"] = json!(uuid(30));
+    before.push(again);
+    let mut after = before.clone();
+    after[6]["timestamp"] = json!(timestamp(360_001));
+    assert_eq!(kind(harm(&before, &after)), Some((HarmKind::Loses, Version::V31, 5)));
+}
