@@ -63,7 +63,7 @@ fn notes_are_kept_shown_and_taken_back() {
     let home = home();
     assert_eq!(said(&home, &["note", "%0"]), "1a2b3c4d  no note");
     assert_eq!(said(&home, &["note", "%0", "waits for Ann\nuntil Monday"]), "waits for Ann\nuntil Monday");
-    let path = home.state().join("instances/descriptions/1a2b3c4d.txt");
+    let path = home.state().join("instances/descriptions").join(format!("{SHOP}.txt"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "waits for Ann\nuntil Monday\n");
     assert_eq!(home.rekindle_json(&["note", SHOP]).unwrap()["note"], "waits for Ann\nuntil Monday");
     assert_eq!(said(&home, &["note", SHOP, "--clear"]), "1a2b3c4d  no note");
