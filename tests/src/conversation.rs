@@ -79,6 +79,17 @@ pub struct Recall {
     pub probe: String,
 }
 
+/// How a conversation went.
+enum Held {
+    /// All of it is in its transcript.
+    Whole { session: String },
+    /// The agent ended before it wrote this prompt.
+    Unwritten { at: String },
+}
+
+/// One more was enough wherever that was seen.
+const ATTEMPTS: usize = 4;
+
 impl Lab {
     /// A new lab with the agent of this version.
     pub fn new(version: &str) -> Result<Lab> {
@@ -116,8 +127,20 @@ impl Lab {
         process::run(&mut command, TURN_DEADLINE)
     }
 
-    /// Holds a conversation and returns its session.
+    /// Holds a conversation and returns its session. 2.1.31 on a busy machine may end before it has written its rows
+    /// (measured): then another one is begun.
     pub fn converse(&self, story: Story) -> Result<String> {
+        let mut why = String::new();
+        for _ in 0..ATTEMPTS {
+            match self.held(story)? {
+                Held::Whole { session } => return Ok(session),
+                Held::Unwritten { at } => why = at,
+            }
+        }
+        bail!("agent {} has {ATTEMPTS} times ended before it wrote {why:?}", self.agent.version)
+    }
+
+    fn held(&self, story: Story) -> Result<Held> {
         let session = Uuid::new_v4().to_string();
         let mut start = "--session-id";
         for prompt in story.prompts() {
@@ -129,9 +152,15 @@ impl Lab {
                     self.agent.version
                 );
             }
+            let rows = std::fs::read_to_string(self.home.transcript(&session)).unwrap_or_default();
+            let is_written =
+                prompt.starts_with('/') || rows.contains(prompt.split(' ').next().unwrap_or(&prompt));
+            if !is_written {
+                return Ok(Held::Unwritten { at: prompt });
+            }
             start = "--resume";
         }
-        Ok(session)
+        Ok(Held::Whole { session })
     }
 
     /// Resumes a session in the project and tells what reached the API.

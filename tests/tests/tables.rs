@@ -37,11 +37,13 @@ fn machine() -> OldState {
     let state = OldState::unpack().unwrap();
     lose_a_row(&state, "c59c9e3e");
     let pane = |pane: &str, session: &str| {
+        let file = transcript(&state, session);
+        let session = file.file_stem().unwrap().to_string_lossy();
         let reason =
             "its directory /mnt/project/a/rather/long/path is gone, and so is everything that was in it";
         serde_json::json!({"pane": pane, "sessionId": session, "outcome": "resumed_fresh", "reason": reason})
     };
-    let panes = [pane("work:1.0", "c59c9e3e-0000"), pane("work:2.0", "e343e1eb-0000")];
+    let panes = [pane("work:1.0", "c59c9e3e"), pane("work:2.0", "e343e1eb")];
     let report = serde_json::json!({"at": "2026-11-16T14:00:00Z", "restored": 2, "total": 2, "panes": panes});
     fs::create_dir_all(state.path("state/instances/restore")).unwrap();
     fs::write(state.path("state/instances/restore/last-restore.json"), report.to_string()).unwrap();
