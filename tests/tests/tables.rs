@@ -37,8 +37,7 @@ fn machine() -> OldState {
     let state = OldState::unpack().unwrap();
     lose_a_row(&state, "c59c9e3e");
     let pane = |pane: &str, session: &str| {
-        let file = transcript(&state, session);
-        let session = file.file_stem().unwrap().to_string_lossy();
+        let session = on_record(&state, session);
         let reason =
             "its directory /mnt/project/a/rather/long/path is gone, and so is everything that was in it";
         serde_json::json!({"pane": pane, "sessionId": session, "outcome": "resumed_fresh", "reason": reason})
@@ -48,6 +47,14 @@ fn machine() -> OldState {
     fs::create_dir_all(state.path("state/instances/restore")).unwrap();
     fs::write(state.path("state/instances/restore/last-restore.json"), report.to_string()).unwrap();
     state
+}
+
+/// The whole id of a session on record.
+fn on_record(state: &OldState, session: &str) -> String {
+    let records = fs::read_dir(state.path("state/session-health")).unwrap();
+    let mut names = records.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let record = names.find(|name| name.starts_with(session) && name.ends_with(".lock")).unwrap();
+    record.strip_suffix(".lock").unwrap().to_owned()
 }
 
 fn transcript(state: &OldState, session: &str) -> PathBuf {

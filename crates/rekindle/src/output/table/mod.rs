@@ -166,8 +166,17 @@ impl Table {
         texts.flat_map(|text| wrap(text, most)).map(|line| format!("{INDENT}{line}")).collect()
     }
 
+    /// What each column may lose. A text that wraps needs room for its longest word: paths and ids are not broken.
     fn fits(&self) -> Vec<Fit> {
-        self.columns.iter().map(|column| column.fit).collect()
+        let longest_word = |at: usize| {
+            let words = self.rows.iter().flat_map(|row| row[at].text.split_whitespace());
+            words.map(width).max().unwrap_or_default()
+        };
+        let fit = |(at, column): (usize, &Column)| match column.fit {
+            Fit::Wrap(least) => Fit::Wrap(least.max(longest_word(at))),
+            fit => fit,
+        };
+        self.columns.iter().enumerate().map(fit).collect()
     }
 
     /// The widest text of each column; 0 for one that says nothing.
