@@ -133,9 +133,6 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
             .map(|no| copies.get(&no).copied().unwrap_or(no))
             .max_by_key(|no| place(*no));
-        let is_turn = |no: &RowNo| now.contains(*no) && index.rows[*no as usize].kind().is_turn();
-        let newest =
-            numbers().filter(is_turn).map(|no| index.rows[no as usize].time).max().unwrap_or(i64::MIN);
         for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
             let mut said = Vec::new();
             each_text(self.before, no, |text| said.push(TextId::of(text)))?;
@@ -155,9 +152,7 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
                     place(first) < place(compaction) && !(written.is_some() && since(then))
                 })
             };
-            // Nothing was said since: then nobody went back.
-            let is_rewound = || rewound.contains(first) && !since(newest);
-            if lost && !is_rewound() && !is_summed_up() {
+            if lost && !rewound.contains(first) && !is_summed_up() {
                 return self.found(HarmKind::Loses, no).map(Some);
             }
             let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);

@@ -116,15 +116,3 @@ fn what_was_rewound_must_not_come_back_under_the_id_of_another_row() {
     back[6]["timestamp"] = json!(timestamp(60_001));
     assert_eq!(kind(harm(&before, &back)), Some((HarmKind::BringsBack, Version::V31, 5)));
 }
-
-/// Nobody went back to an older row and said nothing since.
-#[test]
-fn what_is_newer_than_all_that_is_left_was_not_rewound() {
-    let mut before = talk("uauaua");
-    let mut again = before[2].clone();
-    again["uuid"] = json!(uuid(30));
-    before.push(again);
-    let mut after = before.clone();
-    after[6]["timestamp"] = json!(timestamp(360_001));
-    assert_eq!(kind(harm(&before, &after)), Some((HarmKind::Loses, Version::V31, 5)));
-}
