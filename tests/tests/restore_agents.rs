@@ -273,6 +273,13 @@ fn a_lazy_pane_waits_for_its_user() {
     assert!(told().starts_with('1'), "{}", told());
     lab.tmux(&["send-keys", "-t", "work:1.0", "s"]).unwrap();
     assert!(wait_until(PATIENCE, || told() == "bash"), "{}", told());
+    // While its start files run programs, a shell is not free. It is when it runs what is typed.
+    lab.type_line("work:1.0", "printf 'free-%s\\n' now").unwrap();
+    assert!(
+        wait_until(PATIENCE, || lab.screen("work:1.0").contains("free-now")),
+        "{}",
+        lab.screen("work:1.0")
+    );
     lab.home.configure("[restore]\nlazy = true\n").unwrap();
     let done = restore(&lab, &[]);
     assert_eq!(done["panes"][0]["outcome"], "offered", "{done}");
