@@ -14,7 +14,9 @@ pub(crate) fn run() -> Result<()> {
     } else {
         if !ours.exists() {
             let root = tools.display().to_string();
-            workspace::check(&mut workspace::cargo(&["install", "--locked", "--root", &root, "cargo-deny"]))?;
+            // Unoptimised: it runs for a second and would be built for minutes.
+            let install = ["install", "--locked", "--debug", "--root", &root, "cargo-deny"];
+            workspace::check(workspace::cargo(&install).env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
         }
         ours
     };
