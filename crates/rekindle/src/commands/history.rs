@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             what.into(),
         ]);
     }
-    out.line(&table.text());
+    out.exact_line(&table.text());
     out.finish()
 }
 

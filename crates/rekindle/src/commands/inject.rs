@@ -164,7 +164,7 @@ impl Told<'_> {
                 (false, Piece::Command(_)) => "would run",
             };
             out.line(&format!("{verb} {} in {}:", self.letters(), self.place.reference));
-            out.line(self.piece.text());
+            out.exact_line(self.piece.text());
         }
         out.finish()
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                     .render(&mut page)?;
                 let path = folder.join(format!("{name}.1"));
                 state::durable::replace(&path, &page)?;
-                out.line(&path.display().to_string());
+                out.exact_line(&path.display().to_string());
             }
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         out.json(json!({"sessionId": session.as_str(), "note": note}));
     } else {
         match note {
-            Some(note) => out.line(&note),
+            Some(note) => out.exact_line(&note),
             None => out.line(&format!("{}  no note", session.short())),
         }
     }

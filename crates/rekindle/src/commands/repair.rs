@@ -195,10 +195,10 @@ fn diff(change: &Change, out: &mut Out) {
     let what = if change.what.is_empty() { "row" } else { &change.what };
     out.line(&format!("  row {} {what} ({} {})", change.row, change.class.id(), change.class.title()));
     if let Some(before) = &change.before {
-        out.line(&paint(&format!("    - {}", one_line(before, WIDTH)), "31", colour()));
+        out.exact_line(&paint(&format!("    - {}", one_line(before, WIDTH)), "31", colour()));
     }
     if let Some(after) = &change.after {
-        out.line(&paint(&format!("    + {}", one_line(after, WIDTH)), "32", colour()));
+        out.exact_line(&paint(&format!("    + {}", one_line(after, WIDTH)), "32", colour()));
     }
 }
 

@@ -159,7 +159,7 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         let outcome = outcome_word(&pane["outcome"]);
         table.row([word("pane").into(), session.into(), name, task, outcome.into(), word("reason").into()]);
     }
-    out.line(&table.text());
+    out.exact_line(&table.text());
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
     let ago = at.map(|at| format!(", {}", ago(at))).unwrap_or_default();
     out.line(&format!("\nRestored {}/{}{ago}", report["restored"], report["total"]));
@@ -206,7 +206,7 @@ fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Resu
         let [name, task] = labels(known.as_ref());
         table.row([Cell::new(&pane.pane), session.into(), name, task, outcome.into(), Cell::new(reason)]);
     }
-    out.line(&table.text());
+    out.exact_line(&table.text());
     let began = ago(record.at);
     if runs {
         out.line(&format!("\nA restore is running: {restored}/{total} panes done, begun {began}"));
@@ -274,7 +274,7 @@ fn show_plan(
             Cell::new(&pane.decision.reason),
         ]);
     }
-    out.line(&table.text());
+    out.exact_line(&table.text());
     if dry_run && !planned.is_empty() {
         out.hint("Do it with `rekindle restore`.");
     }
@@ -315,7 +315,7 @@ fn report(
         for pane in panes {
             table.row(outcome_cells(pane, records));
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
         done.missing.iter().for_each(|words| out.line(words));
         if planned.is_empty() {
             out.line("\nEverything else is there.");

@@ -123,7 +123,7 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
                 label.prompt.into(),
             ]);
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
         out.line("");
     }
     out.line(&totals_line(&all.sessions));
@@ -254,7 +254,7 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
                 Cell::new(&finding.repair),
             ]);
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
     }
     if scan.status == Status::Empty {
         out.line("  nothing was ever said in it");

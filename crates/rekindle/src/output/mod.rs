@@ -31,12 +31,17 @@ static PRINTED: AtomicBool = AtomicBool::new(false);
 /// Standard output. A reader that goes away (`| head`) is not an error.
 pub(crate) struct Out {
     to: BufWriter<StdoutLock<'static>>,
+    columns: Option<usize>,
     failed: Option<std::io::Error>,
 }
 
 impl Out {
     pub(crate) fn new() -> Out {
-        Out { to: BufWriter::new(std::io::stdout().lock()), failed: None }
+        Out {
+            to: BufWriter::new(std::io::stdout().lock()),
+            columns: terminal(std::io::stdout()),
+            failed: None,
+        }
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
@@ -47,7 +52,13 @@ impl Out {
         }
     }
 
+    /// Words, which go on below where the terminal is too narrow for them.
     pub(crate) fn line(&mut self, text: &str) {
+        self.exact_line(&wrap::fitted(text, self.columns));
+    }
+
+    /// What is to be seen, copied or read by a program as it is.
+    pub(crate) fn exact_line(&mut self, text: &str) {
         self.bytes(text.as_bytes());
         self.bytes(b"\n");
     }
@@ -79,7 +90,7 @@ impl Out {
         if let Value::Object(members) = value {
             object.extend(members);
         }
-        self.line(&Value::Object(object).to_string());
+        self.exact_line(&Value::Object(object).to_string());
         PRINTED.store(true, Ordering::Relaxed);
     }
 
@@ -128,6 +139,7 @@ pub(crate) fn json_error(exit_code: u8, message: &str, hint: Option<&str>) {
 
 /// Words for people go to standard error: data and words never mix.
 pub(crate) fn say(text: &str) {
+    let text = wrap::fitted(text, terminal(std::io::stderr()));
     let mut err = std::io::stderr().lock();
     // Nobody to tell is nobody to disturb.
     let _ = writeln!(err, "{text}");
@@ -143,12 +155,16 @@ pub(crate) fn colour() -> bool {
 /// How wide lines may be: the terminal's width, else what `COLUMNS` says; nothing where another program reads them, and for
 /// a terminal that does not know its own width (0 columns).
 pub(crate) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-    if let Some(size) = size.filter(|size| size.ws_col > 0) {
-        return Some(size.ws_col.into());
-    }
-    let given = std::env::var("COLUMNS").ok()?;
-    given.parse().ok().filter(|columns| *columns > 0)
+    terminal(std::io::stdout()).or_else(|| {
+        let given = std::env::var("COLUMNS").ok()?;
+        given.parse().ok().filter(|columns| *columns > 0)
+    })
+}
+
+/// The width of the terminal that a stream goes to.
+fn terminal(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Text in a colour of the terminal's own, where one is wanted.

@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             let file = request.tmux.as_ref().map_or(&tmux.path, |tmux| &tmux.file);
             out.line(&format!("tmux servers that run already: tmux source-file {}", file.display()));
             out.line("To see agents and restores in tmux's status bar, add this to your tmux.conf:");
-            out.line("  set -ag status-right ' #{E:@rekindle_status}'");
+            out.exact_line("  set -ag status-right ' #{E:@rekindle_status}'");
         }
     }
     out.finish()
@@ -297,7 +297,7 @@ fn show_diff(home: Option<&Path>, changes: &[Change], out: &mut Out) {
                 Some(b'@') => "36",
                 _ => "0",
             };
-            out.line(&paint(line, code, colours && code != "0"));
+            out.exact_line(&paint(line, code, colours && code != "0"));
         }
     }
     out.flush();

@@ -233,7 +233,7 @@ pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Resu
         for pane in &done.panes {
             table.row(outcome_cells(pane, &settled.records));
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
         done.missing.iter().for_each(|words| out.line(words));
         let beads = brought.beads.iter().filter_map(|(session, beads)| Some((session, steps::bead(beads)?)));
         beads.for_each(|(session, bead)| out.line(&format!("{}: hand-off bead {bead}", session.short())));

@@ -115,7 +115,7 @@ pub(super) fn show(
         for (at, one) in found.iter().enumerate() {
             table.row(one.row(at + 1, now).map(Cell::new));
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
         let words = |one: &Found<'_>| {
             one.refusal().into_iter().chain(one.left_to_you()).chain(one.hand_off()).chain(one.runs_on())
         };

@@ -66,7 +66,7 @@ pub(super) fn preview(
         value["alive"] = json!(alive);
         out.json(value);
     } else {
-        out.line(&words(act, &told, &brief, submitted));
+        out.exact_line(&words(act, &told, &brief, submitted));
     }
     out.finish()
 }

@@ -61,7 +61,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         ]);
     }
     if !listed.generations.is_empty() {
-        out.line(&table.text());
+        out.exact_line(&table.text());
         out.line("");
     }
     out.line(&count(listed.generations.len() as u64, "save", "saves"));

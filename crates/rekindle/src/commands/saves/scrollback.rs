@@ -37,7 +37,7 @@ pub(super) fn show((loaded, save): &(Loaded, Save), pane: &str, json: bool) -> R
         out.json(json!({"save": loaded.id, "pane": place, "id": id, "takenAt": taken_at.to_string(),
             "text": text}));
     } else {
-        out.line(&printable(&text));
+        out.exact_line(&printable(&text));
     }
     out.finish()
 }

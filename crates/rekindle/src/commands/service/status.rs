@@ -83,7 +83,7 @@ fn show(rows: &[Row], out: &mut Out) {
             said(&row.unit.result).into(),
         ]);
     }
-    out.line(&table.text());
+    out.exact_line(&table.text());
     out.line("");
 }
 

@@ -115,7 +115,7 @@ fn panes(report: &Reported, dry_run: bool, out: &mut Out) {
             let (what, why) = words(step);
             table.row([step.pane.clone(), short(step), what.to_owned(), why].map(Cell::new));
         }
-        out.line(&table.text());
+        out.exact_line(&table.text());
         out.line("");
     }
     let word = match (report.status, dry_run) {

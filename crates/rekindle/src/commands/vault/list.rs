@@ -54,7 +54,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     }
     let empty = all.iter().filter(|conversation| is_empty(conversation)).count();
     if all.len() > empty {
-        out.line(&table.text());
+        out.exact_line(&table.text());
         out.line("");
     }
     for copy in all.iter().filter(|one| one.foreign.is_none() && !one.damage.is_empty()) {
