@@ -9,7 +9,7 @@ use agents::SessionId;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use state::seal::Key;
+use store::seal::Key;
 
 use crate::home::Home;
 use crate::process::{self, Running, wait_until};

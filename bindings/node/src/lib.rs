@@ -11,10 +11,10 @@ mod repairs;
 mod scans;
 mod values;
 
-use doctor::Surroundings;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use repair::Surroundings;
 
 use crate::answer::Answer;
 use crate::values::{SessionRepairResult, SessionScanResult};

@@ -2,7 +2,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use agents::claude::TranscriptFile;
-use doctor::{Clinic, PutBack, RepairOptions, RepairOutcome, RepairStatus, Surroundings};
+use repair::{Clinic, PutBack, RepairOptions, RepairOutcome, RepairStatus, Surroundings};
 use transcript::{Buffer, Status};
 
 use crate::answer::Answer;
@@ -83,8 +83,8 @@ fn repair_all(surroundings: Option<&Surroundings>, paths: &[&str]) -> Vec<Sessio
     let there: Vec<_> = files.iter().flatten().cloned().collect();
     let mut outcomes = repair_files(&clinic, &there).into_iter();
     let mut buffer = Buffer::default();
-    let mut result = |path: &&str, file: Result<_, doctor::TargetError>| {
-        let depth = doctor::scan_file(Path::new(path), &mut buffer).chain_depth;
+    let mut result = |path: &&str, file: Result<_, repair::TargetError>| {
+        let depth = repair::scan_file(Path::new(path), &mut buffer).chain_depth;
         match file.map(|_| outcomes.next()) {
             Ok(Some(Ok(outcome))) => SessionRepairResult::of(path, outcome, depth),
             Ok(Some(Err(error))) => SessionRepairResult::failed(path, sentence(&error.into()), depth),
@@ -96,7 +96,7 @@ fn repair_all(surroundings: Option<&Surroundings>, paths: &[&str]) -> Vec<Sessio
 }
 
 /// Puts back what is gone, mends what is broken, and mends what came back broken.
-fn repair_files(clinic: &Clinic, files: &[TranscriptFile]) -> Vec<Result<RepairOutcome, doctor::Error>> {
+fn repair_files(clinic: &Clinic, files: &[TranscriptFile]) -> Vec<Result<RepairOutcome, repair::Error>> {
     let repair = |files: &[TranscriptFile]| clinic.repair(files, RepairOptions::default(), |_| {});
     // Where that fails or is refused, the repair finds the same and says it.
     let back = |file: &TranscriptFile| clinic.restore_at(file).ok()?.and_then(Result::ok);
@@ -114,7 +114,7 @@ fn repair_files(clinic: &Clinic, files: &[TranscriptFile]) -> Vec<Result<RepairO
     let mut buffer = Buffer::default();
     let mut is_broken = |outcome: &RepairOutcome| {
         outcome.status == RepairStatus::Repaired
-            && doctor::scan_file(&outcome.path, &mut buffer).status == Status::Corrupted
+            && repair::scan_file(&outcome.path, &mut buffer).status == Status::Corrupted
     };
     let (at, broken): (Vec<usize>, Vec<TranscriptFile>) = (0..)
         .zip(files)

@@ -2,9 +2,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use doctor::{Clinic, Surroundings, Survey};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use repair::{Clinic, Surroundings, Survey};
 use transcript::Buffer;
 
 use crate::desk::Desk;
@@ -76,7 +76,7 @@ fn scan(around: Option<&Around>, path: &str, buffer: &mut Buffer) -> SessionScan
     });
     match known {
         Some(scan) => SessionScanResult::of_session(path, scan),
-        None => SessionScanResult::of_file(path, doctor::scan_file(at, buffer)),
+        None => SessionScanResult::of_file(path, repair::scan_file(at, buffer)),
     }
 }
 

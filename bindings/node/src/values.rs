@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use doctor::{RepairOutcome, RepairStatus, SessionScan};
 use napi_derive::napi;
+use repair::{RepairOutcome, RepairStatus, SessionScan};
 use transcript::Scan;
 
 /// What one transcript is like.

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-use settle::{ask_git, git_agreed};
-use state::lock::Lock;
-use state::{StateDir, durable};
+use sessions::{ask_git, git_agreed};
+use store::lock::Lock;
+use store::{StateDir, durable};
 
 use crate::{Error, PATIENCE, Subject, reading};
 
@@ -41,7 +41,7 @@ pub(crate) fn rewrite(state: &StateDir, subject: &Subject) -> Result<Vec<String>
     durable::private_dir(&fresh)?;
     told(&ask(state.path(), &fresh, &["init", "--quiet", "--initial-branch=main"])?)?;
     for name in ["config", "info/exclude"] {
-        let bytes = state::files::read(git.join(name)).map_err(reading(&git))?;
+        let bytes = store::files::read(git.join(name)).map_err(reading(&git))?;
         durable::private_dir(&fresh.join("info"))?;
         durable::replace(&fresh.join(name), &bytes)?;
     }

@@ -20,12 +20,12 @@ use std::time::Duration;
 use agents::claude::ConfigDir;
 use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
-use settle::Settler;
-use state::durable;
-use state::lock::{Lock, LockError};
-use state::machine_key::KeyTrouble;
-use state::record::RecordError;
-use state::saves::SaveError;
+use sessions::Settler;
+use store::durable;
+use store::lock::{Lock, LockError};
+use store::machine_key::KeyTrouble;
+use store::record::RecordError;
+use store::saves::SaveError;
 use vault::{Key, Vault};
 
 use crate::words::Words;
@@ -66,7 +66,7 @@ pub enum Error {
     Write(#[from] durable::Error),
     /// The operations are being written by another process.
     #[error(transparent)]
-    Operations(#[from] state::operations::Error),
+    Operations(#[from] store::operations::Error),
     /// The vault could not do its part.
     #[error(transparent)]
     Vault(#[from] vault::Error),
@@ -106,9 +106,9 @@ impl Eraser<'_> {
         self.settler.key.writing()?;
         let key = Key::new(config, Some(session));
         durable::private_dir(&state.locks())?;
-        let _no_restore = Lock::acquire(&state::saves::restore_lock(state, None), PATIENCE)?;
-        let _no_save = state::saves::lock(state, PATIENCE)?;
-        let _no_settle = Lock::acquire(&settle::lock_path(state), PATIENCE)?;
+        let _no_restore = Lock::acquire(&store::saves::restore_lock(state, None), PATIENCE)?;
+        let _no_save = store::saves::lock(state, PATIENCE)?;
+        let _no_settle = Lock::acquire(&sessions::lock_path(state), PATIENCE)?;
         self.vault.begin_forgetting(&key, Some(config.path().to_path_buf()), now)?;
         let subject = self.subject(config, session)?;
         self.erase_shared(&subject)?;
@@ -130,14 +130,14 @@ impl Eraser<'_> {
 
     /// What is to be forgotten, gathered before anything goes.
     fn subject(&self, config: &ConfigDir, id: &SessionId) -> Result<Subject, Error> {
-        let session = state::record::key_for(&self.settler.state, id, config.path())?;
-        let held = state::record::load(&self.settler.state, self.settler.key.reading(), &session)?;
+        let session = store::record::key_for(&self.settler.state, id, config.path())?;
+        let held = store::record::load(&self.settler.state, self.settler.key.reading(), &session)?;
         // Another account's record of the same id stays as it is.
-        let ours = |held: &state::record::Held| held.record.may_be_of(config.path());
+        let ours = |held: &store::record::Held| held.record.may_be_of(config.path());
         let is_anothers = held.as_ref().is_some_and(|held| !ours(held));
         let held = held.filter(ours);
         let words = self.words(config, &session, held.as_ref().map(|held| &held.record));
-        let others = state::record::keys(&self.settler.state)?;
+        let others = store::record::keys(&self.settler.state)?;
         let is_shared = others.iter().any(|key| key.id() == id && *key != session);
         let config = config.clone();
         Ok(Subject { session, config, held, is_anothers, is_shared, words })
@@ -147,7 +147,7 @@ impl Eraser<'_> {
 /// The agent's own list of prompts is not rekindle's to change; that it has some of them is said.
 fn prompts_left(config: &ConfigDir, session: &SessionId) -> Option<String> {
     let path = config.history();
-    let count = vault::prompts_of(session, &state::files::read(&path).ok()?);
+    let count = vault::prompts_of(session, &store::files::read(&path).ok()?);
     let prompts =
         if count == 1 { "1 prompt of it is".to_owned() } else { format!("{count} prompts of it are") };
     (count > 0).then(|| {
@@ -159,7 +159,7 @@ fn prompts_left(config: &ConfigDir, session: &SessionId) -> Option<String> {
 pub(crate) struct Subject {
     pub(crate) session: SessionKey,
     pub(crate) config: ConfigDir,
-    pub(crate) held: Option<state::record::Held>,
+    pub(crate) held: Option<store::record::Held>,
     /// Whether the record of this id is another account's: then panes and files that only name the id are its own.
     pub(crate) is_anothers: bool,
     /// Whether another account has a session with this id: events of both are in one spool.

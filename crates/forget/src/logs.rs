@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use state::durable;
+use store::durable;
 
 use crate::scrub::scrub;
 use crate::words::About;
@@ -12,7 +12,7 @@ use crate::{Error, Subject, reading};
 
 /// Takes what was said out of every line of a file.
 pub(crate) fn scrub_lines(path: &Path, subject: &Subject) -> Result<(), Error> {
-    let bytes = match state::files::read(path) {
+    let bytes = match store::files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         bytes => bytes.map_err(reading(path))?,
     };

@@ -4,8 +4,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use agents::claude::are_two_accounts;
-use state::SessionText;
-use state::durable::{self, Sync};
+use store::SessionText;
+use store::durable::{self, Sync};
 
 use crate::{Eraser, Error, Subject, reading};
 
@@ -54,7 +54,7 @@ impl Eraser<'_> {
         if !subject.is_shared {
             return Ok(durable::remove(&path)?);
         }
-        let bytes = match state::files::read_own(&path) {
+        let bytes = match store::files::read_own(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             bytes => bytes.map_err(reading(&path))?,
         };
@@ -63,13 +63,13 @@ impl Eraser<'_> {
 
     // What is folded into the record goes; what a hook has left since stays, and so does what it writes meanwhile.
     fn erase_spool(&self, subject: &Subject) -> Result<(), Error> {
-        let path = state::spool::path(&self.settler.state, subject.session.id());
-        let mut file = match state::files::open(&path) {
+        let path = store::spool::path(&self.settler.state, subject.session.id());
+        let mut file = match store::files::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             file => file.map_err(reading(&path))?,
         };
         let length = file.metadata().map_err(reading(&path))?.len();
-        let head = state::spool::head(&path).map_err(reading(&path))?;
+        let head = store::spool::head(&path).map_err(reading(&path))?;
         let record = subject.held.as_ref().map(|held| &held.record);
         let begun_anew =
             record.is_some_and(|record| record.spool_head.is_some() && record.spool_head != head);
@@ -140,7 +140,7 @@ fn blanked(bytes: &[u8], subject: &Subject) -> Vec<u8> {
 }
 
 fn is_anothers(line: &[u8], subject: &Subject) -> bool {
-    let event: Option<state::spool::Event> = serde_json::from_slice(line).ok();
+    let event: Option<store::spool::Event> = serde_json::from_slice(line).ok();
     let config = event.and_then(|event| event.config_dir());
     config.is_some_and(|config| are_two_accounts(&config, subject.config.path()))
 }
@@ -153,7 +153,7 @@ fn of_other_accounts(bytes: &[u8], subject: &Subject) -> Vec<u8> {
 
 // Eight characters of an id may be another conversation's; the report has all of them.
 fn is_its(path: &Path, subject: &Subject) -> bool {
-    let report = state::files::read_to_string(path.with_extension("md"));
+    let report = store::files::read_to_string(path.with_extension("md"));
     report.map_or(true, |report| report.contains(subject.session.id().as_str()))
 }
 

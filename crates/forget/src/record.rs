@@ -27,6 +27,6 @@ impl Eraser<'_> {
                 evidence.detail = "(forgotten)".to_owned();
             }
         }
-        Ok(state::record::store(&self.settler.state, self.settler.key.writing()?, &held)?)
+        Ok(store::record::store(&self.settler.state, self.settler.key.writing()?, &held)?)
     }
 }

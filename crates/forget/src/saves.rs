@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use state::durable;
+use store::durable;
 
 use crate::scrub::scrub;
 use crate::{Eraser, Error, Subject, reading};
@@ -23,8 +23,8 @@ impl Eraser<'_> {
                 continue;
             }
             // What is torn is no save, and says nothing that could be taken out of it: it goes if it names the conversation.
-            let Ok(loaded) = state::saves::load(state, Some(key), &stem) else {
-                let bytes = state::files::read(&path).unwrap_or_default();
+            let Ok(loaded) = store::saves::load(state, Some(key), &stem) else {
+                let bytes = store::files::read(&path).unwrap_or_default();
                 if String::from_utf8_lossy(&bytes).contains(subject.session.as_str()) {
                     durable::remove(&path)?;
                 }
@@ -34,7 +34,7 @@ impl Eraser<'_> {
             let panes = panes_of(&loaded.whole, subject);
             let mut changed = scrub(&mut whole, subject);
             let beside = path.with_extension("zst");
-            let packed = state::files::read(&beside).ok();
+            let packed = store::files::read(&beside).ok();
             let new = packed.as_deref().map(|packed| without(packed, &panes, subject)).transpose();
             let scrollback = match new {
                 Ok(new) => new.flatten(),
@@ -46,7 +46,7 @@ impl Eraser<'_> {
                 continue;
             }
             let Value::Object(whole) = whole else { continue };
-            state::saves::rewrite(state, key, &loaded, whole, scrollback)?;
+            store::saves::rewrite(state, key, &loaded, whole, scrollback)?;
         }
         Ok(())
     }
@@ -89,8 +89,8 @@ fn without(
     packed: &[u8],
     panes: &BTreeSet<(usize, String)>,
     subject: &Subject,
-) -> std::io::Result<Option<Option<state::saves::Scrollback>>> {
-    let mut texts = ::saves::unpack(packed)?;
+) -> std::io::Result<Option<Option<store::saves::Scrollback>>> {
+    let mut texts = layouts::unpack(packed)?;
     let before = texts.len();
     texts.retain(|text| {
         let own = panes.contains(&(text.server, text.pane.clone()));
@@ -104,6 +104,6 @@ fn without(
     if texts.is_empty() {
         return Ok(Some(None));
     }
-    let packed = ::saves::pack(&texts)?;
-    Ok(Some(Some(state::saves::Scrollback { packed, panes: texts.len(), taken_at: None })))
+    let packed = layouts::pack(&texts)?;
+    Ok(Some(Some(store::saves::Scrollback { packed, panes: texts.len(), taken_at: None })))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use state::durable;
+use store::durable;
 
 use crate::logs::scrub_lines;
 use crate::scrub::scrub;
@@ -19,9 +19,9 @@ impl Eraser<'_> {
     pub(crate) fn erase_shared(&self, subject: &Subject) -> Result<(), Error> {
         let root = self.settler.state.path();
         // Whatever else lies in the directory is not rekindle's, and is left alone.
-        for part in state::PARTS.iter().filter(|part| !ELSEWHERE.contains(part)) {
+        for part in store::PARTS.iter().filter(|part| !ELSEWHERE.contains(part)) {
             let _alone =
-                (*part == "operations").then(|| state::operations::lock(&self.settler.state)).transpose()?;
+                (*part == "operations").then(|| store::operations::lock(&self.settler.state)).transpose()?;
             erase_in(&root.join(part), subject)?;
         }
         for path in entries(root)?.iter().filter(|path| is_temporary(path)) {
@@ -77,7 +77,7 @@ fn erase_in(path: &Path, subject: &Subject) -> Result<(), Error> {
     if path.extension().is_some_and(appended) {
         return scrub_lines(path, subject);
     }
-    let bytes = state::files::read(path).map_err(reading(path))?;
+    let bytes = store::files::read(path).map_err(reading(path))?;
     if let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) {
         if !scrub(&mut value, subject) {
             return Ok(());

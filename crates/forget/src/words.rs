@@ -7,8 +7,8 @@ use std::path::Path;
 
 use agents::SessionKey;
 use agents::claude::{ConfigDir, find_session};
-use state::SessionText;
-use state::record::SessionRecord;
+use store::SessionText;
+use store::record::SessionRecord;
 use transcript::{Buffer, Transcript};
 use vault::Key;
 
@@ -142,7 +142,7 @@ impl Eraser<'_> {
             self.settler.state.status_cache(session),
         ];
         for path in known {
-            words.add(&String::from_utf8_lossy(&state::files::read(path).unwrap_or_default()));
+            words.add(&String::from_utf8_lossy(&store::files::read(path).unwrap_or_default()));
         }
         if let Some(record) = record {
             // A name that is only the directory's is not the conversation's.

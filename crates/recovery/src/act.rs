@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 use agents::SessionKey;
 use agents::claude::CHILD_VARIABLES;
 use context::Deed;
-use doctor::Clinic;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use mux::{Birth, FillPlan, Respawn, Title};
-use saves::GUESSED;
-use state::StateDir;
-use state::config::ResumeFallback;
-use state::launch::making;
-use state::lock::Lock;
-use state::record::{Machine, SessionRecord};
-use state::seal::Key;
+use layouts::GUESSED;
+use repair::Clinic;
+use store::StateDir;
+use store::config::ResumeFallback;
+use store::launch::making;
+use store::lock::Lock;
+use store::record::{Machine, SessionRecord};
+use store::seal::Key;
+use tmux::{Birth, FillPlan, Respawn, Title};
 
 use crate::briefing::Briefing;
 use crate::go_on::{GoingOn, Prompt};
@@ -209,7 +209,7 @@ impl Actor<'_> {
         }
         if !lazy.is_empty() {
             let panes: Vec<&str> = lazy.iter().map(String::as_str).collect();
-            mux::tell_focus(socket, &panes, TMUX_DEADLINE);
+            tmux::tell_focus(socket, &panes, TMUX_DEADLINE);
         }
         acted.panes.append(&mut done);
         self.start_all(server, fallback, waiting, born, acted);
@@ -237,7 +237,7 @@ impl Actor<'_> {
         &self,
         server: &ServerPlan,
         born: &[Started<'_>],
-    ) -> Result<(BTreeMap<String, String>, String), mux::StartError> {
+    ) -> Result<(BTreeMap<String, String>, String), tmux::StartError> {
         let no_pane = NO_PANE.to_owned();
         if server.sessions.is_empty() && server.fills.is_empty() {
             return Ok((BTreeMap::new(), no_pane));
@@ -245,7 +245,7 @@ impl Actor<'_> {
         let birth = Birth { unset: CHILD_VARIABLES, scope: self.scope };
         // Without it agents begin a little early.
         let _making = Lock::try_alone(&making(self.state)).ok();
-        let habits = mux::habits(&server.socket, birth, TMUX_DEADLINE)?;
+        let habits = tmux::habits(&server.socket, birth, TMUX_DEADLINE)?;
         let shown = shell::Shown::of(self.state, &server.panes);
         let (mut sessions, mut fills) = (server.sessions.clone(), server.fills.clone());
         let windows = sessions.iter_mut().flat_map(|session| &mut session.windows);
@@ -268,10 +268,10 @@ impl Actor<'_> {
                 pane.command = self.shell(text, &habits.default_command);
             }
         }
-        let script = mux::fill(&fills) + &mux::script(&sessions, habits.base);
+        let script = tmux::fill(&fills) + &tmux::script(&sessions, habits.base);
         // tmux goes on behind a command that fails: what is there counts.
-        let sourced = mux::source(&server.socket, &script, birth, TMUX_DEADLINE);
-        let made = mux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect();
+        let sourced = tmux::source(&server.socket, &script, birth, TMUX_DEADLINE);
+        let made = tmux::marked(&server.socket, TMUX_DEADLINE)?.into_iter().collect();
         Ok((made, sourced.err().map_or(no_pane, |error| format!("{NO_PANE}: cannot {error}"))))
     }
 
@@ -315,7 +315,7 @@ impl Actor<'_> {
             words: self.waiter(step, why, turn),
         };
         // Where even that fails, the report says what became of the pane.
-        let _ = mux::respawn(socket, &[program], TMUX_DEADLINE);
+        let _ = tmux::respawn(socket, &[program], TMUX_DEADLINE);
     }
 
     /// The title that tells a restored agent from a fresh one. `select-pane -T` on the pane that is looked at would not move
@@ -376,7 +376,7 @@ impl Actor<'_> {
                 }
             }
             // A title is no reason to call a restore a failure.
-            let _ = mux::entitle(socket, &titles, TMUX_DEADLINE);
+            let _ = tmux::entitle(socket, &titles, TMUX_DEADLINE);
             started = still;
             done.iter().skip(told).for_each(|restored| (self.told)(restored));
             told = done.len();

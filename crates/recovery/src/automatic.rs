@@ -5,7 +5,7 @@
 
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
-use state::record::{Grade, SessionRecord};
+use store::record::{Grade, SessionRecord};
 
 use crate::record::{DecisionRecord, PaneDecision};
 
@@ -79,7 +79,7 @@ pub fn automatic(record: &SessionRecord, decisions: &[DecisionRecord], now: Time
 
 #[cfg(test)]
 mod tests {
-    use state::record::Run;
+    use store::record::Run;
 
     use super::*;
     use crate::plan::Plan;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use agents::SessionKey;
 use context::{Back, Deed, GoOn, Resumed, Returned, Short, tokens};
 use jiff::tz::TimeZone;
-use state::StateDir;
-use state::durable;
-use state::record::{Doing, SessionRecord};
-use state::seal::Key;
+use store::StateDir;
+use store::durable;
+use store::record::{Doing, SessionRecord};
+use store::seal::Key;
 
 use crate::act::Actor;
 use crate::briefing::{Briefing, prepared, running};

@@ -9,14 +9,14 @@ use agents::SessionKey;
 use agents::claude::process::Processes;
 use context::handoff::Handoff;
 use context::{Bead, Brief, Limits, Material, Talk, Template, last_exchange};
-use doctor::{Clinic, Target};
 use jiff::tz::TimeZone;
-use mux::Listing;
-use state::durable;
-use state::record::{Machine, SessionRecord, SummarySource, TmuxPlace};
-use state::seal::{Key, Subject};
-use state::snapshots::Shelf;
-use state::{SessionText, StateDir};
+use repair::{Clinic, Target};
+use store::durable;
+use store::record::{Machine, SessionRecord, SummarySource, TmuxPlace};
+use store::seal::{Key, Subject};
+use store::snapshots::Shelf;
+use store::{SessionText, StateDir};
+use tmux::Listing;
 use transcript::{Buffer, Status, Transcript};
 
 use crate::crashed::last_place;
@@ -107,7 +107,7 @@ impl Briefing<'_> {
         if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
             return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
         }
-        Talk::mended(&state::files::read(&file.path).ok()?, session.id().as_str()).ok()
+        Talk::mended(&store::files::read(&file.path).ok()?, session.id().as_str()).ok()
     }
 
     /// A summary says more than the last prompt, which is told anyway.
@@ -133,14 +133,14 @@ impl Briefing<'_> {
         if self.has_successor(record, place) {
             return None;
         }
-        let Listing::Alive(server) = mux::list(&place.socket, TMUX_DEADLINE) else { return None };
+        let Listing::Alive(server) = tmux::list(&place.socket, TMUX_DEADLINE) else { return None };
         if (server.id.pid, server.id.started) != (place.server, place.started) {
             return None;
         }
         let pane = server.pane(&place.pane)?;
         let lines = u32::try_from(self.limits.lines).unwrap_or(u32::MAX);
         let nonce = uuid::Uuid::new_v4().to_string();
-        let text = mux::scrollback(&place.socket, &[&pane.id], lines, &nonce, TMUX_DEADLINE).ok()?;
+        let text = tmux::scrollback(&place.socket, &[&pane.id], lines, &nonce, TMUX_DEADLINE).ok()?;
         // Whoever works on in the pane shows things that are none of the agent's business.
         text.into_values().next().filter(|text| pane.dead || Talk::of_screen(text).is_some())
     }
@@ -185,8 +185,8 @@ pub fn sweep_context_files(state: &StateDir, now: SystemTime) {
 /// What was prepared when the last turn ended; nothing where this machine did not write it.
 pub fn prepared(state: &StateDir, session: &SessionKey, key: Option<&Key>) -> Option<String> {
     let path = state.instances().join("restore/context-cache").join(format!("{session}.txt"));
-    let text = state::files::read_to_string(&path).ok()?;
-    let code = state::files::read_to_string(path.with_extension("mac")).ok()?;
+    let text = store::files::read_to_string(&path).ok()?;
+    let code = store::files::read_to_string(path.with_extension("mac")).ok()?;
     (code.trim() == key?.code(Subject::Context(session), text.as_bytes())).then_some(text)
 }
 

@@ -6,8 +6,8 @@ mod tests;
 use std::path::Path;
 
 use jiff::Timestamp;
-use mux::{PaneRef, PaneShot};
-use state::record::{SessionRecord, Status, TmuxPlace};
+use store::record::{SessionRecord, Status, TmuxPlace};
+use tmux::{PaneRef, PaneShot};
 
 use crate::plan::Plan;
 use crate::seats::{Live, Occupant};

@@ -9,8 +9,8 @@ use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
-use state::config::{AutoResume, ResumeFallback};
-use state::record::{Grade, Status};
+use store::config::{AutoResume, ResumeFallback};
+use store::record::{Grade, Status};
 
 use crate::elsewhere::LiveOwner;
 use crate::plan::Wanted;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use agents::SessionKey;
 use agents::claude::Owner;
-use mux::ServerId;
-use settle::World;
-use settle::view::{AgentView, Process, State, View};
-use state::record::{Grade, TmuxPlace};
+use sessions::World;
+use sessions::view::{AgentView, Process, State, View};
+use store::record::{Grade, TmuxPlace};
+use tmux::ServerId;
 
 /// A living agent that is in a conversation, beyond doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl LiveOwner {
     /// The command that leads to it, from inside the server on the socket `around` or from elsewhere.
     pub fn way(&self, around: Option<&Path>) -> Option<String> {
         match &self.at {
-            At::Pane(place) => Some(mux::way_to(&place.socket, &place.pane, around)),
+            At::Pane(place) => Some(tmux::way_to(&place.socket, &place.pane, around)),
             _ => None,
         }
     }

@@ -9,14 +9,14 @@ use agents::SessionKey;
 use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted, slug};
-use doctor::{Clinic, Lost, Survey, Target, TargetError};
 use jiff::{SignedDuration, Timestamp};
+use repair::{Clinic, Lost, Survey, Target, TargetError};
 use semver::Version;
-use settle::Settled;
-use settle::view::{Sources, View};
-use state::config::ResumeFallback;
-use state::record::{GenuineRun, Grade, Machine, Run, SessionRecord};
-use state::spool;
+use sessions::Settled;
+use sessions::view::{Sources, View};
+use store::config::ResumeFallback;
+use store::record::{GenuineRun, Grade, Machine, Run, SessionRecord};
+use store::spool;
 use transcript::{Buffer, Status as Scanned};
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
@@ -102,7 +102,7 @@ impl<'a> Ground<'a> {
     /// What is known of the conversation of a saved pane, and how it would be started.
     pub fn remember(
         &self,
-        agent: &saves::Agent,
+        agent: &layouts::Agent,
         reference: &str,
         imported: bool,
         fallback: ResumeFallback,
@@ -126,7 +126,7 @@ impl<'a> Ground<'a> {
         let remembered = Remembered {
             session: session.clone(),
             grade,
-            status: record.map_or(state::record::Status::Crashed, |record| record.status),
+            status: record.map_or(store::record::Status::Crashed, |record| record.status),
             reason: record.and_then(|record| record.reason.clone()),
             distrusted: record.and_then(|record| record.distrust(&self.machine)),
             persistent: record.is_some_and(|record| record.persistent),

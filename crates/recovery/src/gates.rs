@@ -11,7 +11,7 @@ pub(crate) fn memory(least: u64, patience: Duration, others: bool) -> Option<Str
     let asked = Instant::now();
     loop {
         // Where nothing is known nothing is gated: other systems have no such file.
-        let free = state::files::read_to_string("/proc/meminfo").ok().as_deref().and_then(available)?;
+        let free = store::files::read_to_string("/proc/meminfo").ok().as_deref().and_then(available)?;
         if free >= least {
             return None;
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
-use state::StateDir;
-use state::config::Continue;
+use store::StateDir;
+use store::config::Continue;
 
 use crate::act::{Acted, Actor};
 use crate::inject::{Injected, is_submitted, place_ready};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use context::{Deed, Talk};
-use doctor::{Clinic, Target};
+use repair::{Clinic, Target};
 use transcript::Transcript;
 
 /// The last turn of most transcripts fits into this.
@@ -52,7 +52,7 @@ fn at_the_end_of(path: &Path) -> Option<Vec<Deed>> {
 
 /// The whole rows among the last bytes of a file, and whether that is all of it.
 fn last_bytes(path: &Path, length: u64) -> io::Result<(Vec<u8>, bool)> {
-    let mut file = state::files::open(path)?;
+    let mut file = store::files::open(path)?;
     let begin = file.metadata()?.len().saturating_sub(length);
     file.seek(SeekFrom::Start(begin))?;
     let mut rows = Vec::new();
@@ -93,7 +93,7 @@ mod tests {
             );
         }
         let file = tempfile::NamedTempFile::new().unwrap();
-        state::durable::replace(file.path(), &rows).unwrap();
+        store::durable::replace(file.path(), &rows).unwrap();
         file
     }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::{SessionId, SessionKey};
-use mux::{PaneShot, Shooting, Shot};
-use saves::{becomes_shell, runs_ours, words};
-use settle::{Settled, owners};
-use state::record::SessionRecord;
+use layouts::{becomes_shell, runs_ours, words};
+use sessions::{Settled, owners};
+use store::record::SessionRecord;
+use tmux::{PaneShot, Shooting, Shot};
 
 use crate::seats::{Live, Occupant};
 
@@ -32,11 +32,11 @@ pub fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled, deadline: Duration) 
     let mut alive = Vec::new();
     for socket in sockets {
         let silent = |why: String| Silent { socket: socket.clone(), why };
-        match mux::shoot(socket, deadline) {
+        match tmux::shoot(socket, deadline) {
             Shooting::Gone => {}
             Shooting::Unknown { why } => return Err(silent(why)),
             Shooting::Taken(shot) => {
-                let marks = mux::marked(socket, deadline)
+                let marks = tmux::marked(socket, deadline)
                     .map_err(|error| silent(error.to_string()))?
                     .into_iter()
                     .collect();

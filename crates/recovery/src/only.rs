@@ -1,7 +1,7 @@
 //! Which saved places were asked for: all, or those that their user named. Pure.
 
-use mux::{Link, PaneRef, PaneShot, Session, Shot};
-use saves::Save;
+use layouts::Save;
+use tmux::{Link, PaneRef, PaneShot, Session, Shot};
 
 /// The places that were asked for; where none is named, all of them.
 #[derive(Debug, Clone, Default)]
@@ -109,7 +109,7 @@ mod tests {
     fn a_window_is_found_by_every_session_of_its_group() {
         let line =
             "pane\tsame\t7\t1\t:*\t0\tt\t:/a\t1\tbash\t:\npane\tother\t4\t1\t:*\t0\tt\t:/a\t1\tbash\t:\n";
-        let mut save = saves::resurrected(line, jiff::Timestamp::UNIX_EPOCH).save;
+        let mut save = layouts::resurrected(line, jiff::Timestamp::UNIX_EPOCH).save;
         let shot = &mut save.servers[0].tmux;
         shot.socket = "/tmp/tmux-1/default".into();
         let mut twin = shot.sessions[0].clone();

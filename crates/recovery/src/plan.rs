@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
-use mux::{FillPlan, SessionPlan};
-use saves::Save;
+use layouts::Save;
 use serde::Serialize;
-use state::config::{AutoResume, ResumeFallback};
+use store::config::{AutoResume, ResumeFallback};
+use tmux::{FillPlan, SessionPlan};
 
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
@@ -330,8 +330,8 @@ pub(crate) fn a_step(mark: &str, seat: Seat) -> PaneStep {
 
 /// A window without panes, for tests.
 #[cfg(test)]
-pub(crate) fn an_empty_window(index: u32) -> mux::WindowPlan {
-    mux::WindowPlan {
+pub(crate) fn an_empty_window(index: u32) -> tmux::WindowPlan {
+    tmux::WindowPlan {
         index,
         name: String::new(),
         renames_itself: false,

@@ -3,7 +3,7 @@
 use agents::SessionKey;
 use agents::claude::launch::{Argv, Bypass, Note, Refusal, Resume, Transcript, resume_argv};
 use semver::Version;
-use state::record::{GenuineRun, SessionRecord};
+use store::record::{GenuineRun, SessionRecord};
 
 use crate::decide::Act;
 

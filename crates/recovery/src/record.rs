@@ -9,8 +9,8 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use state::StateDir;
-use state::durable;
+use store::StateDir;
+use store::durable;
 
 use crate::outcome::Restored;
 use crate::plan::{PaneStep, Plan, Weighed};
@@ -230,7 +230,7 @@ pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
     names(state)
         .into_iter()
         .rev()
-        .filter_map(move |name| serde_json::from_slice(&state::files::read_own(folder.join(name)).ok()?).ok())
+        .filter_map(move |name| serde_json::from_slice(&store::files::read_own(folder.join(name)).ok()?).ok())
 }
 
 #[cfg(test)]

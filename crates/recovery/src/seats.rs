@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agents::SessionKey;
-use mux::{PaneShot, Shot};
-use saves::SavedServer;
+use layouts::SavedServer;
 use serde::Serialize;
+use tmux::{PaneShot, Shot};
 
 use crate::likeness::most_alike;
 use crate::tried::Tried;
@@ -243,7 +243,7 @@ impl Search<'_> {
 /// The names of the sessions that show a pane.
 fn sessions_of<'a>(shot: &'a Shot, pane: &str) -> Vec<&'a str> {
     let window = shot.windows.iter().find(|window| window.panes.iter().any(|known| known.id == pane));
-    let shows = |session: &&mux::Session| {
+    let shows = |session: &&tmux::Session| {
         window.is_some_and(|window| session.windows.iter().any(|link| link.window == window.id))
     };
     shot.sessions.iter().filter(shows).map(|session| session.name.as_str()).collect()

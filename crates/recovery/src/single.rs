@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use mux::{PanePlan, SessionPlan, WindowPlan};
-use saves::Agent;
-use state::config::{AutoResume, ResumeFallback};
-use state::record::{Grade, SessionRecord};
+use layouts::Agent;
+use store::config::{AutoResume, ResumeFallback};
+use store::record::{Grade, SessionRecord};
+use tmux::{PanePlan, SessionPlan, WindowPlan};
 
 use crate::decide::{Decision, OwnerFact, Remembered, decide};
 use crate::facts::{Ground, Known};
@@ -177,7 +177,7 @@ fn window(record: Option<&SessionRecord>, index: u32, mark: &str, session: &Sess
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
-    use state::record::Status;
+    use store::record::Status;
 
     use super::*;
     use crate::decide::{Act, OwnerFact, TranscriptFact};

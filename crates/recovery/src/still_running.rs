@@ -5,7 +5,7 @@ use agents::claude::process::Processes;
 use agents::claude::{Belongs, Gone, Survivor, survivors};
 use context::shorten;
 use serde::Serialize;
-use state::record::{SessionRecord, Status};
+use store::record::{SessionRecord, Status};
 
 /// A command that still runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use context::handoff::{self, Handoff, HandoffError, Issue};
-use mux::{Ran, run};
+use tmux::{Ran, run};
 
 /// It answers within a second; one that does not is not waited for.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ mod tests {
     /// A tracker that says and does this.
     fn tracker(folder: &Path, script: &str) -> Tracker {
         let program = folder.join("bd");
-        state::durable::replace(&program, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        store::durable::replace(&program, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         Tracker::find(&["/nonexistent".into(), folder.to_path_buf()]).unwrap()
     }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(told("echo hello"), unasked("it answered something else than its tasks"));
         assert_eq!(told("echo '[]'"), Handoff::None);
         assert_eq!(told("echo 'Error: no beads database found' >&2; exit 1"), Handoff::None);
-        state::durable::private_dir(&dir.path().join(".beads")).unwrap();
+        store::durable::private_dir(&dir.path().join(".beads")).unwrap();
         let lost = told("echo 'Error: no beads database found' >&2; exit 1");
         assert_eq!(lost, unasked("it finds no database, and there is a .beads folder"));
         let slow = Tracker { deadline: Duration::from_millis(50), ..tracker(dir.path(), "exec sleep 600") };

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use agents::SessionKey;
 use jiff::Timestamp;
 use serde::Serialize;
-use state::record::{Doing, SessionRecord, Status};
+use store::record::{Doing, SessionRecord, Status};
 
 use crate::record::{DecisionRecord, PaneDecision};
 use crate::seats::{Live, Occupant};

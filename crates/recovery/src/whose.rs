@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use agents::SessionKey;
-use mux::PaneShot;
-use saves::{asks_its_user, words};
-use state::record::{Grade, SessionRecord, Status};
+use layouts::{asks_its_user, words};
+use store::record::{Grade, SessionRecord, Status};
+use tmux::PaneShot;
 
 use crate::likeness::most_alike;
 use crate::seats::Rung;
@@ -127,7 +127,7 @@ pub fn whose(
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use state::record::TmuxPlace;
+    use store::record::TmuxPlace;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use agents::SessionKey;
 use context::{Given, Limits, Template};
-use doctor::Surroundings;
 use recovery::{Briefing, Tracker};
-use state::config::Config;
-use state::record::SessionRecord;
+use repair::Surroundings;
+use store::config::Config;
+use store::record::SessionRecord;
 
 use crate::context::{Context, configured};
 use crate::exit::{Exit, Failure};
@@ -48,7 +48,7 @@ pub(crate) fn template(config: &Config, around: &Surroundings) -> Result<Templat
         Given::Text(text) => parse(text),
         Given::File(path) => {
             let path = configured(around, Path::new(path));
-            let text = state::files::read_to_string(&path)
+            let text = store::files::read_to_string(&path)
                 .map_err(|error| wrong(format!("read the template {}: {error}", path.display())))?;
             parse(&text)
         }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use agents::SessionKey;
 use agents::claude::ConfigDir;
-use doctor::{Clinic, OpenOperation, Surroundings, Target, TargetError};
-use mux::Listing;
-use settle::{Account, Desktop, Settler, Snapper};
-use state::config::Config;
-use state::machine_key::MachineKey;
-use state::operations::Effect;
-use state::refuge::Refuge;
-use state::seal::Key;
-use state::snapshots::Shelf;
+use repair::{Clinic, OpenOperation, Surroundings, Target, TargetError};
+use sessions::{Account, Desktop, Settler, Snapper};
+use store::config::Config;
+use store::machine_key::MachineKey;
+use store::operations::Effect;
+use store::refuge::Refuge;
+use store::seal::Key;
+use store::snapshots::Shelf;
+use tmux::Listing;
 
 use crate::exit::{Exit, Failure};
 use crate::output::say;
@@ -82,7 +82,7 @@ impl Context {
         let clinic = around.clinic(&config)?;
         // Every list shows what every command takes back.
         let (state, configs) = (clinic.state.clone(), clinic.configs.clone());
-        agents::short_ids::known_by(move || doctor::short_ids(&state, &configs));
+        agents::short_ids::known_by(move || repair::short_ids(&state, &configs));
         Ok(Context { clinic, config, home, around })
     }
 
@@ -104,7 +104,7 @@ impl Context {
             let path = around.machine_key.display();
             say(&format!("rekindle: {path} could be read by others; its mode is 0600 now"));
         }
-        let account = |slot: &state::config::Slot| Account {
+        let account = |slot: &store::config::Slot| Account {
             name: slot.name.clone(),
             config_dir: around.expand(&slot.config_dir),
         };
@@ -168,12 +168,12 @@ impl Context {
 
     /// The tmux servers of this user: where tmux puts their sockets, and the one this runs in.
     pub(crate) fn sockets() -> BTreeSet<PathBuf> {
-        mux::sockets(&Context::tmux_base()).into_iter().chain(Context::around()).collect()
+        tmux::sockets(&Context::tmux_base()).into_iter().chain(Context::around()).collect()
     }
 
     /// The tmux server of whoever names none.
     pub(crate) fn default_socket() -> PathBuf {
-        mux::default_socket(&Context::tmux_base())
+        tmux::default_socket(&Context::tmux_base())
     }
 
     fn tmux_base() -> PathBuf {
@@ -182,7 +182,7 @@ impl Context {
 
     /// The tmux server this runs in.
     pub(crate) fn around() -> Option<PathBuf> {
-        settle::socket_of(Context::place("TMUX")?.to_str()?)
+        sessions::socket_of(Context::place("TMUX")?.to_str()?)
     }
 
     /// Whether a tmux server can have a scope of its own: systemd's user manager runs, and what asks it for one is there.
@@ -214,10 +214,10 @@ impl Context {
     /// A pane without a conversation: there, or not there at all.
     pub(crate) fn nobody_in(&self, text: &str) -> Failure {
         let servers = Context::sockets();
-        let listings = servers.iter().map(|socket| mux::list(socket, TMUX_DEADLINE));
+        let listings = servers.iter().map(|socket| tmux::list(socket, TMUX_DEADLINE));
         let found = listings.into_iter().find_map(|listing| match listing {
             Listing::Alive(server) => {
-                let is = |pane: &&mux::Pane| pane.id == text || server.reference(pane).as_str() == text;
+                let is = |pane: &&tmux::Pane| pane.id == text || server.reference(pane).as_str() == text;
                 server.panes.iter().find(is).map(|pane| pane.command.clone())
             }
             _ => None,
@@ -255,7 +255,7 @@ pub(crate) fn configured(around: &Surroundings, path: &Path) -> PathBuf {
 /// The tmux pane around this process, with its server's socket.
 pub(crate) fn pane_around() -> Option<(PathBuf, String)> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some((variable("TMUX").and_then(|tmux| settle::socket_of(&tmux))?, variable("TMUX_PANE")?))
+    Some((variable("TMUX").and_then(|tmux| sessions::socket_of(&tmux))?, variable("TMUX_PANE")?))
 }
 
 /// Where events wait when a state directory cannot be written.

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use state::machine_key::KeyTrouble;
-use state::saves::SaveError;
+use store::machine_key::KeyTrouble;
+use store::saves::SaveError;
 
 /// Every way a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Failure {
 fn is_key_trouble(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<KeyTrouble>()
-            || matches!(cause.downcast_ref(), Some(settle::Error::Key(_)))
+            || matches!(cause.downcast_ref(), Some(sessions::Error::Key(_)))
             || matches!(cause.downcast_ref(), Some(SaveError::Key(_)))
     })
 }

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agents::SessionId;
-use doctor::KeptFile;
-use state::lock::Lock;
+use repair::KeptFile;
+use store::lock::Lock;
 
 use crate::context::Context;
 use crate::output::say;
@@ -61,7 +61,7 @@ fn start_watching() {
 
 /// Watches kept files until none is left, for at most [`STAY`]. One process at a time.
 #[expect(clippy::disallowed_methods, reason = "a poll interval: a file that is closed gives no sign")]
-pub(crate) fn stay(context: &Context) -> Result<(), doctor::Error> {
+pub(crate) fn stay(context: &Context) -> Result<(), repair::Error> {
     let state = &context.clinic.state;
     if context.clinic.watch_kept()?.is_empty() {
         return Ok(());

@@ -24,10 +24,10 @@ pub(crate) struct Label {
 impl Label {
     /// Looks at the end of the transcript, and at the record where that tells nothing.
     pub(crate) fn of(context: &Context, session: &SessionId, transcript: &Path) -> Label {
-        let ending = settle::ending(transcript).unwrap_or_default();
+        let ending = sessions::ending(transcript).unwrap_or_default();
         let config = config_of(transcript).map(ConfigDir::new);
         let key = context.clinic.key_of(session, config.as_ref());
-        let held = state::record::load(&context.clinic.state, None, &key).ok().flatten();
+        let held = store::record::load(&context.clinic.state, None, &key).ok().flatten();
         let record = held.map(|held| held.record);
         let recorded =
             record.as_ref().and_then(|record| record.project_dir.as_deref().or(record.cwd.as_deref()));
@@ -53,7 +53,7 @@ fn beside(transcript: &Path) -> Option<PathBuf> {
     let folder = transcript.parent()?;
     let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let others = files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
-    let told: BTreeSet<String> = others.take(MOST).filter_map(|path| settle::ending(&path)?.cwd).collect();
+    let told: BTreeSet<String> = others.take(MOST).filter_map(|path| sessions::ending(&path)?.cwd).collect();
     let named = |cwd: &&String| slug(cwd).is_some_and(|slug| folder.ends_with(slug));
     let mut named = told.iter().filter(named);
     match (named.next(), named.next()) {

@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use agents::SessionId;
 use agents::claude::{ConfigDir, are_two_accounts, config_of};
-use doctor::{Change, RepairState};
 use jiff::Timestamp;
 use recovery::{BY_ITSELF, DecisionRecord};
-use state::StateDir;
-use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
+use repair::{Change, RepairState};
+use store::StateDir;
+use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

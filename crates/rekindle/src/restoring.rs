@@ -9,20 +9,20 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
-use doctor::OpenOperation;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
     Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, GoingOn, Ground, Live, Outcome, PaneStep, Plan,
     Restored, Wanted,
 };
+use repair::OpenOperation;
 use serde_json::{Value, json};
-use settle::Settled;
-use state::config::Continue;
-use state::durable;
-use state::journal::{Entry, Journal};
-use state::lock::{Lock, LockError};
-use state::operations::{Effect, EffectKind};
-use state::record::SessionRecord;
+use sessions::Settled;
+use store::config::Continue;
+use store::durable;
+use store::journal::{Entry, Journal};
+use store::lock::{Lock, LockError};
+use store::operations::{Effect, EffectKind};
+use store::record::SessionRecord;
 
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
@@ -56,12 +56,12 @@ pub(crate) fn alone(context: &Context) -> Result<Lock, Failure> {
     let state = &context.clinic.state;
     durable::private_dir(&state.locks())?;
     // However many triggers there are, it happens once: who comes second finds everything there.
-    Ok(Lock::acquire(&state::saves::restore_lock(state, None), PATIENCE)?)
+    Ok(Lock::acquire(&store::saves::restore_lock(state, None), PATIENCE)?)
 }
 
 /// Whether a restore runs now.
 pub(crate) fn is_running(context: &Context) -> bool {
-    let lock = state::saves::restore_lock(&context.clinic.state, None);
+    let lock = store::saves::restore_lock(&context.clinic.state, None);
     matches!(Lock::try_alone(&lock), Err(LockError::Held { .. }))
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn act(
     let needed =
         |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok().filter(|v| !v.is_empty())?));
     // What restores that were killed have left; nobody waits for so old a start.
-    let _ = state::launch::sweep(state, Duration::from_secs(3600), std::time::SystemTime::now());
+    let _ = store::launch::sweep(state, Duration::from_secs(3600), std::time::SystemTime::now());
     recovery::sweep_context_files(state, std::time::SystemTime::now());
     let begun = Timestamp::now();
     let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
@@ -199,8 +199,8 @@ pub(crate) fn act(
         follow(context, plan, &panes)?;
         return complete(context, waited, panes, started);
     }
-    record.finish(&panes, Timestamp::now(), |socket| match mux::list(socket, TMUX_DEADLINE) {
-        mux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
+    record.finish(&panes, Timestamp::now(), |socket| match tmux::list(socket, TMUX_DEADLINE) {
+        tmux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
     });
     record.store(state)?;
@@ -224,7 +224,7 @@ fn name_new_panes(plan: &Plan, panes: &mut [Restored]) {
         if unnamed.peek().is_none() {
             continue;
         }
-        let mux::Listing::Alive(alive) = mux::list(&server.socket, TMUX_DEADLINE) else { continue };
+        let tmux::Listing::Alive(alive) = tmux::list(&server.socket, TMUX_DEADLINE) else { continue };
         for pane in unnamed {
             let known = pane.id.as_deref().and_then(|id| alive.pane(id));
             if let Some(known) = known {
@@ -237,7 +237,7 @@ fn name_new_panes(plan: &Plan, panes: &mut [Restored]) {
 /// What the repairs of the operation that is open could find nowhere.
 fn missing_rows(context: &Context) -> Vec<String> {
     let Some(open) = context.clinic.operation() else { return Vec::new() };
-    let all = state::operations::list(&context.clinic.state);
+    let all = store::operations::list(&context.clinic.state);
     let effects = all.into_iter().filter(|one| one.id == open).flat_map(|one| one.effects);
     let words = |effect: Effect| {
         let session = effect.session_id.map(|session| session.short().to_owned()).unwrap_or_default();
@@ -248,7 +248,7 @@ fn missing_rows(context: &Context) -> Vec<String> {
 
 /// The operation that a restore belongs to: what comes of a pane that waited belongs to it, too.
 fn reopened<'a>(context: &'a Context, restore_id: &str) -> Option<OpenOperation<'a>> {
-    let all = state::operations::list(&context.clinic.state);
+    let all = store::operations::list(&context.clinic.state);
     let ours = |effect: &Effect| effect.restore_id.as_deref() == Some(restore_id);
     let operation = all.iter().find(|operation| operation.effects.iter().any(ours))?;
     Some(context.clinic.reopen_operation(operation))

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agents::SessionKey;
-use doctor::{Lost, is_pane};
 use jiff::Timestamp;
-use settle::alarm::AlarmKind;
-use settle::view::{AgentView, Sources, View};
-use settle::{Settled, Settler};
-use state::lock::LockError;
-use state::pause::{self, Pause};
-use state::record::SessionRecord;
+use repair::{Lost, is_pane};
+use sessions::alarm::AlarmKind;
+use sessions::view::{AgentView, Sources, View};
+use sessions::{Settled, Settler};
+use store::lock::LockError;
+use store::pause::{self, Pause};
+use store::record::SessionRecord;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -45,7 +45,7 @@ impl Survey {
                     follow_up(&settler, &settled);
                     (settled, None)
                 }
-                Err(settle::Error::Lock(LockError::Held { .. })) => {
+                Err(sessions::Error::Lock(LockError::Held { .. })) => {
                     (settler.look_and_judge(now)?, Some("another process is settling".to_owned()))
                 }
                 Err(error) => (settler.look_and_judge(now)?, Some(Failure::from(error).message().to_owned())),
@@ -54,7 +54,7 @@ impl Survey {
         let sources = Sources {
             records: &settled.records,
             world: &settled.world,
-            newest: &settle::newest_transcript,
+            newest: &sessions::newest_transcript,
             now,
         };
         let mut view = View::of(&sources);

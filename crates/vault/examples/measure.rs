@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use agents::claude::ConfigDir;
-use state::StateDir;
+use store::StateDir;
 use vault::{SyncOptions, Vault};
 
 fn main() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use jiff::Timestamp;
-use state::durable::{self, Appender};
+use store::durable::{self, Appender};
 
 use crate::compare::id_of;
 use crate::error::reading;
@@ -86,7 +86,7 @@ impl Vault {
     ) -> Result<Option<BTreeMap<u64, u64>>, Error> {
         let id = id_of(key);
         let path = self.folder(key).join("data");
-        let data = state::files::open_own(&path).map_err(reading(&path))?;
+        let data = store::files::open_own(&path).map_err(reading(&path))?;
         let mut out = Appender::open(&fresh.join("data"))?;
         let mut places = BTreeMap::new();
         let mut bytes = Vec::new();

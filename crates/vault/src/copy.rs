@@ -49,7 +49,7 @@ impl Vault {
             shrunk: None,
             standing: stored.standing,
         };
-        let entry = state::file_cache::Entry { stamp: stored.stamp, read_at_ns: stored.read_at_ns, value };
+        let entry = store::file_cache::Entry { stamp: stored.stamp, read_at_ns: stored.read_at_ns, value };
         seen::save(self, base, vec![(source.path.clone(), entry)], &keys)?;
         self.check_copy(key, source, stored.generation)
     }
@@ -61,7 +61,7 @@ impl Vault {
         let size = self.read_generation(&key, &file, &generation, &mut copy)?;
         let read = reading(&source.path);
         let mut original = Hashing(blake3::Hasher::new());
-        let input = state::files::open(&source.path).map_err(&read)?;
+        let input = store::files::open(&source.path).map_err(&read)?;
         io::copy(&mut input.take(size), &mut original).map_err(&read)?;
         let blake3 = copy.0.finalize();
         if original.0.finalize() != blake3 {

@@ -1,8 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use state::durable;
-use state::lock::LockError;
+use store::durable;
+use store::lock::LockError;
 
 use crate::Key;
 use crate::frame::FrameError;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rayon::prelude::*;
-use state::durable;
+use store::durable;
 use transcript::Transcript;
 
 use crate::collect::collecting;
@@ -104,7 +104,7 @@ impl Vault {
         if self.keys_of(&session)?.iter().all(|other| other == key) {
             return Ok(true);
         }
-        let record = state::files::read(folder.join("repair.json")).unwrap_or_default();
+        let record = store::files::read(folder.join("repair.json")).unwrap_or_default();
         let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
         let config = tombstone::read(&self.forgotten_path(key)).and_then(|tombstone| tombstone.config);
         let path = record["path"].as_str().map(Path::new);

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use agents::claude::{ConfigDir, Root, Walk};
-use state::file_cache::Entry;
+use store::file_cache::Entry;
 
 use crate::event::{Event, Happening};
 use crate::manifest::Begin;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use state::durable;
+use store::durable;
 
 use crate::Error;
 use crate::error::reading;
@@ -48,7 +48,7 @@ impl Head {
     /// Must be read before the manifest: a writer may be at work, and `head` then names a line that was not there yet.
     pub(crate) fn read(folder: &Path) -> Result<Found, Error> {
         let path = folder.join(NAME);
-        let bytes = match state::files::read_own(&path) {
+        let bytes = match store::files::read_own(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
             Err(error) => return Err(reading(&path)(error)),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use state::durable::{self, Sync};
+use store::durable::{self, Sync};
 
 use crate::frame::{Digest, Frame};
 use crate::vault::Vault;
@@ -83,7 +83,7 @@ impl FrameIndex {
         let keys = vault.keys()?;
         let mut table = Table::default();
         table.conversations.extend(keys.iter().map(|key| (number(key), key.clone())));
-        match state::files::read_own(&self.path) {
+        match store::files::read_own(&self.path) {
             Ok(bytes) if bytes.starts_with(MAGIC) => table.read(&bytes[MAGIC.len()..]),
             _ => self.rebuild(vault, &keys, &mut table)?,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use state::lock::Lock;
+use store::lock::Lock;
 
 use crate::vault::{Vault, list};
 use crate::{Conversation, Error, Key};

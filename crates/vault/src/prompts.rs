@@ -11,7 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use memchr::memmem;
 use serde::Deserialize;
-use state::durable::{self, Appender};
+use store::durable::{self, Appender};
 
 use crate::chunk::Chunker;
 use crate::collect::{collecting, retell};

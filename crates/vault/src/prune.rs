@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use state::durable;
-use state::journal::{Entry, Journal};
+use store::durable;
+use store::journal::{Entry, Journal};
 
 use crate::collect::WORTH;
 use crate::error::reading;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use state::durable::{self, Kept};
+use store::durable::{self, Kept};
 
 use crate::compare::id_of;
 use crate::frame::FrameError;

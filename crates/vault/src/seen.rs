@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use agents::Stamp;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use state::durable::{self, Sync};
-use state::file_cache::{Entry, FileCache};
-use state::lock::Lock;
+use store::durable::{self, Sync};
+use store::file_cache::{Entry, FileCache};
+use store::lock::Lock;
 
 use crate::event::Event;
 use crate::replay::State;
@@ -189,7 +189,7 @@ pub(crate) fn forget(vault: &Vault) -> Result<(), Error> {
 }
 
 fn touched(paths: &Paths) -> Vec<String> {
-    let bytes = state::files::read_own(&paths.touched).unwrap_or_default();
+    let bytes = store::files::read_own(&paths.touched).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     // A torn last line is marked, so that nobody takes it for a shorter name.
     let name = |line: &str| line.strip_suffix('\n').map_or_else(|| format!("{line}\0"), str::to_owned);

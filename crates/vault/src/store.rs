@@ -8,8 +8,8 @@ use agents::Stamp;
 use agents::claude::Source;
 use jiff::Timestamp;
 use memchr::memmem;
-use state::durable::{self, Appender};
-use state::lock::Lock;
+use store::durable::{self, Appender};
+use store::lock::Lock;
 
 use crate::chunk::Chunker;
 use crate::compare::{Content, id_of, tail_hash};
@@ -135,8 +135,8 @@ impl<'v> Writer<'v> {
         let read = reading(&source.path);
         let name = source.relative().to_string_lossy().into_owned();
         let kind = FileKind::from(source.kind);
-        let read_at_ns = state::file_cache::nanoseconds(std::time::SystemTime::now());
-        let mut file = state::files::open(&source.path).map_err(&read)?;
+        let read_at_ns = store::file_cache::nanoseconds(std::time::SystemTime::now());
+        let mut file = store::files::open(&source.path).map_err(&read)?;
         let stamp = Stamp::of(&file.metadata().map_err(&read)?);
         let forgotten = match kind {
             FileKind::History => self.vault.forgotten_prompts(&self.key)?,
@@ -347,7 +347,7 @@ impl<'v> Writer<'v> {
     pub(crate) fn adopt(&mut self, from: &Key, frames: &[Frame]) -> Result<(), Error> {
         use std::os::unix::fs::FileExt;
         let path = self.vault.folder(from).join("data");
-        let source = state::files::open(&path).map_err(reading(&path))?;
+        let source = store::files::open(&path).map_err(reading(&path))?;
         if self.data.is_none() {
             self.data = Some(Appender::open(&self.vault.folder(&self.key).join("data"))?);
         }

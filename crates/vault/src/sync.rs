@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use agents::claude::{ConfigDir, Source, Trouble, Walk, walk};
 use jiff::Timestamp;
 use rayon::prelude::*;
-use state::file_cache::Entry;
+use store::file_cache::Entry;
 
 use crate::event::Happening;
 use crate::gone::{self, Doubt};

@@ -7,8 +7,8 @@ use agents::SessionId;
 use agents::claude::ConfigDir;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use state::record::Machine;
-use state::{StateDir, durable};
+use store::record::Machine;
+use store::{StateDir, durable};
 
 use crate::prompts::ForgottenPrompts;
 use crate::vault::list;
@@ -144,7 +144,7 @@ impl Tombstone {
 }
 
 pub(crate) fn read(path: &Path) -> Option<Tombstone> {
-    let written: Written = serde_json::from_slice(&state::files::read(path).ok()?).ok()?;
+    let written: Written = serde_json::from_slice(&store::files::read(path).ok()?).ok()?;
     Some(Tombstone {
         key: Key::parse(&written.key)?,
         at: written.at,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agents::SessionId;
-use state::lock::Lock;
-use state::{StateDir, durable};
+use store::lock::Lock;
+use store::{StateDir, durable};
 
 use crate::error::{Error, reading};
 use crate::frame::Codec;
@@ -137,7 +137,7 @@ impl Vault {
         let folder = self.folder(key);
         let head = Head::read(&folder)?;
         let path = folder.join("manifest.jsonl");
-        match state::files::read_own(&path) {
+        match store::files::read_own(&path) {
             Ok(bytes) => Ok(belongs::judged(key, State::read(&bytes, &head))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(belongs::judged(key, State::read(b"", &head)))
@@ -154,7 +154,7 @@ impl Vault {
             return Ok(Arc::clone(file));
         }
         let key = Key::parse(name).ok_or_else(|| io::Error::other("not the name of a conversation"))?;
-        let file = Arc::new(state::files::open_own(self.folder(&key).join("data"))?);
+        let file = Arc::new(store::files::open_own(self.folder(&key).join("data"))?);
         if open.len() >= OPEN_FILES {
             open.clear();
         }

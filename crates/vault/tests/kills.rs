@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agents::claude::ConfigDir;
-use state::StateDir;
+use store::StateDir;
 use vault::{SyncOptions, Vault};
 use world::{World, at, rows};
 

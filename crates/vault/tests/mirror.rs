@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use agents::claude::{ConfigDir, Kind};
-use state::StateDir;
+use store::StateDir;
 use vault::{Doubt, Error, Event, Origination, Policy, SyncOptions, Vault};
 use world::{FORK, ID, World, at, events, rows};
 

@@ -176,7 +176,7 @@ fn run(steps: Vec<Step>) {
             }
             Step::LoseCache => {
                 fs::remove_dir_all(world.state().join("cache")).unwrap();
-                let state = state::StateDir::open(world.state()).unwrap();
+                let state = store::StateDir::open(world.state()).unwrap();
                 world.vault = vault::Vault::open(&state).unwrap();
             }
         }

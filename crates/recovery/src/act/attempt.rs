@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use state::config::ResumeFallback;
-use state::launch::Ended;
+use store::config::ResumeFallback;
+use store::launch::Ended;
 
 use super::Actor;
 use super::rungs::{self, Fault};

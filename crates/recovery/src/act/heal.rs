@@ -2,7 +2,7 @@
 
 use agents::SessionKey;
 use agents::claude::TranscriptFile;
-use doctor::{RepairOptions, RepairStatus, Target, Wanted};
+use repair::{RepairOptions, RepairStatus, Target, Wanted};
 
 use transcript::Buffer;
 
@@ -58,6 +58,6 @@ impl Actor<'_> {
     /// How many rows of a conversation its agent reads back; nothing where there is no transcript.
     pub(super) fn remembered(&self, session: &SessionKey) -> Option<u64> {
         let file = self.file(session).ok()?;
-        Some(doctor::scan_file(&file.path, &mut Buffer::default()).chain_depth)
+        Some(repair::scan_file(&file.path, &mut Buffer::default()).chain_depth)
     }
 }

@@ -9,9 +9,9 @@ use agents::claude::process::Processes;
 use agents::claude::registry::{self, Registered};
 use agents::claude::{ConfigDir, Owners, are_two_accounts};
 use jiff::Timestamp;
-use state::launch::Ended;
-use state::record::SessionRecord;
-use state::spool;
+use store::launch::Ended;
+use store::record::SessionRecord;
+use store::spool;
 
 use super::rungs::NOT_FOUND;
 use super::start::Started;
@@ -89,7 +89,7 @@ impl Actor<'_> {
             let by = "the agent's registry";
             return self.proven(started, by, entry.status_updated_at);
         }
-        let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
+        let screen = tmux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
         let late = started.since.elapsed() > PROOF_DEADLINE;
         if !late && answered(socket, &started.pane, &screen) {
             return Judgement::Waiting;
@@ -151,7 +151,7 @@ impl Actor<'_> {
     /// What a live process below the pane's own, in this conversation, says in the agent's registry: hooks can be off.
     fn registered(&self, socket: &Path, started: &Started<'_>) -> Option<Registered> {
         let processes = Processes::look();
-        let own = mux::pane_pid(socket, &started.pane, TMUX_DEADLINE)?;
+        let own = tmux::pane_pid(socket, &started.pane, TMUX_DEADLINE)?;
         let below = |pid: u32| {
             let parent = |pid: &u32| processes.get(*pid).map(|process| process.parent);
             // The table is not of one moment, so a chain could in theory close.
@@ -232,7 +232,7 @@ const COMPOSERS: u32 = 3;
 fn attend(socket: &Path, started: &mut Started<'_>, mut proven: Proven) -> Judgement {
     if started.looked.elapsed() >= QUESTION_PAUSE {
         started.looked = Instant::now();
-        let screen = mux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
+        let screen = tmux::screen(socket, &started.pane, TMUX_DEADLINE).unwrap_or_default();
         let answered = answered(socket, &started.pane, &screen);
         // Any other question is its user's.
         let other = !answered && recognise(&screen).is_some();
@@ -254,13 +254,13 @@ fn answered(socket: &Path, pane: &str, screen: &str) -> bool {
         Answer::Enter => "Enter",
     };
     // A key that did not arrive is pressed again at the next look.
-    let _ = mux::press(socket, pane, key, TMUX_DEADLINE);
+    let _ = tmux::press(socket, pane, key, TMUX_DEADLINE);
     true
 }
 
 /// What a pane says about a failure, for a message.
 fn last_words(socket: &Path, pane: &str) -> String {
-    let screen = mux::screen(socket, pane, TMUX_DEADLINE).unwrap_or_default();
+    let screen = tmux::screen(socket, pane, TMUX_DEADLINE).unwrap_or_default();
     let told = |line: &&str| line.contains("rror") || line.contains(NOT_FOUND);
     let said = screen.lines().map(str::trim).find(told);
     said.map(|line| format!(": {}", redact::redact(line))).unwrap_or_default()

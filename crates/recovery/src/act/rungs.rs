@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use state::config::ResumeFallback;
-use state::launch::Ended;
+use store::config::ResumeFallback;
+use store::launch::Ended;
 
 use crate::decide::{Act, TranscriptFact, ladder};
 

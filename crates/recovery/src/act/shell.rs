@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use saves::{PaneText, Taken, Texts};
-use state::StateDir;
+use layouts::{PaneText, Taken, Texts};
+use store::StateDir;
 
 use super::Actor;
 use crate::outcome::Restored;
@@ -18,8 +18,8 @@ impl Shown {
         let saves: BTreeSet<&str> =
             steps.iter().filter_map(PaneStep::begins_with).map(|text| text.save.as_str()).collect();
         let panes = |id: &str| {
-            let packed = state::saves::load(state, None, id).ok()?.packed()?;
-            Some((id.to_owned(), saves::panes_in(&packed).ok()?))
+            let packed = store::saves::load(state, None, id).ok()?.packed()?;
+            Some((id.to_owned(), layouts::panes_in(&packed).ok()?))
         };
         Shown(saves.into_iter().filter_map(panes).collect())
     }
@@ -53,16 +53,16 @@ impl Actor<'_> {
 pub fn carried(state: &StateDir, plan: &Plan, done: &[Restored], taken: &Taken) -> Option<Texts> {
     let mut all = Texts { panes: Vec::new(), taken_at: jiff::Timestamp::MAX };
     for server in &plan.servers {
-        let is_here = |known: &&saves::SavedServer| known.tmux.socket == server.socket;
+        let is_here = |known: &&layouts::SavedServer| known.tmux.socket == server.socket;
         let Some(at) = taken.servers.iter().position(|known| is_here(&known)) else { continue };
         let mut saves: BTreeMap<&str, Vec<PaneText>> = BTreeMap::new();
         for step in &server.panes {
             let Some(text) = step.begins_with() else { continue };
             let texts = saves.entry(&text.save).or_insert_with(|| {
-                let save = state::saves::load(state, None, &text.save).ok();
+                let save = store::saves::load(state, None, &text.save).ok();
                 let taken_at = save.as_ref().and_then(|save| save.head.scrollback_taken());
                 all.taken_at = taken_at.map_or(all.taken_at, |at| at.min(all.taken_at));
-                save.and_then(|save| saves::unpack(&save.packed()?).ok()).unwrap_or_default()
+                save.and_then(|save| layouts::unpack(&save.packed()?).ok()).unwrap_or_default()
             });
             let id = done.iter().find(|one| one.mark == step.mark).and_then(|one| one.id.clone());
             let shown = texts.iter().find(|known| (known.server, &known.pane) == (text.server, &text.pane));

@@ -7,14 +7,14 @@ use agents::SessionKey;
 use agents::claude::launch::{StartAccount, start_environment};
 use agents::claude::{CHILD_VARIABLES, newest_row_ms};
 use context::Deed;
-use doctor::Target;
 use jiff::Timestamp;
-use mux::{Listing, PanePlan, Respawn};
-use state::durable;
-use state::launch::{Ended, Launch};
-use state::lock::Lock;
-use state::record::{GenuineRun, SessionRecord};
-use state::spool;
+use repair::Target;
+use store::durable;
+use store::launch::{Ended, Launch};
+use store::lock::Lock;
+use store::record::{GenuineRun, SessionRecord};
+use store::spool;
+use tmux::{Listing, PanePlan, Respawn};
 
 use super::attempt::Attempt;
 use super::proof::Proven;
@@ -161,7 +161,7 @@ impl Actor<'_> {
         let told = self.told(act, &old, how, open.as_deref()).map_err(unwritten)?;
         launch.prepare(session.id(), told.by_hook.as_deref()).map_err(unwritten)?;
         let recorded = run.map(GenuineRun::env);
-        let has = |name: &str| mux::has_variable(socket, name, TMUX_DEADLINE);
+        let has = |name: &str| tmux::has_variable(socket, name, TMUX_DEADLINE);
         // A server that is yet to be started has what this process has.
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
         let config = self.config_of(&old);
@@ -267,7 +267,7 @@ impl Actor<'_> {
             return (ready, Vec::new());
         }
         let (mut free, mut refused) = (Vec::new(), Vec::new());
-        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else {
+        let Listing::Alive(server) = tmux::list(socket, TMUX_DEADLINE) else {
             for one in ready {
                 one.launch.abandon();
                 let why = "its server does not say what runs in its pane by now";
@@ -280,7 +280,7 @@ impl Actor<'_> {
             let now = server.pane(&one.pane).map(|pane| pane.command.as_str());
             let other = match (one.attempt.replaces(), &one.step().in_front, now) {
                 (Some(nonce), _, Some(now)) => {
-                    let began = mux::start_command(socket, &one.pane, TMUX_DEADLINE);
+                    let began = tmux::start_command(socket, &one.pane, TMUX_DEADLINE);
                     began.is_none_or(|command| !command.contains(nonce)).then_some(now)
                 }
                 (None, Some(before), Some(now)) => Some(now).filter(|now| before != now),
@@ -303,13 +303,13 @@ impl Actor<'_> {
     pub(super) fn is_used(&self, socket: &Path, step: &PaneStep, pane: &str) -> bool {
         let Some(before) = &step.in_front else { return false };
         // Of a server that does not answer nothing is known, and nothing is ended on that.
-        let Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return true };
+        let Listing::Alive(server) = tmux::list(socket, TMUX_DEADLINE) else { return true };
         server.pane(pane).is_some_and(|pane| pane.command != *before)
     }
 
     fn replace<'p>(&self, socket: &Path, ready: Vec<Started<'p>>) -> (Vec<Started<'p>>, Vec<Restored>) {
         let programs: Vec<Respawn> = ready.iter().map(|one| self.in_its_pane(&one.program)).collect();
-        let Err(error) = mux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
+        let Err(error) = tmux::respawn(socket, &programs, TMUX_DEADLINE) else { return (ready, Vec::new()) };
         if let [only] = ready.as_slice() {
             only.launch.forget();
             return (Vec::new(), vec![Restored::of(only.step(), Outcome::Failed, format!("cannot {error}"))]);
@@ -317,7 +317,7 @@ impl Actor<'_> {
         // One of them failed: each for itself, so that only that one does. Those that run are not started again.
         let (mut running, mut failed) = (Vec::new(), Vec::new());
         for one in ready {
-            let runs = mux::start_command(socket, &one.pane, TMUX_DEADLINE);
+            let runs = tmux::start_command(socket, &one.pane, TMUX_DEADLINE);
             if runs.is_some_and(|command| command.contains(&one.nonce)) {
                 running.push(one);
             } else {

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use agents::SessionKey;
-use mux::{Link, Session, SessionPlan, Shot, Window};
-use state::record::Run;
+use store::record::Run;
+use tmux::{Link, Session, SessionPlan, Shot, Window};
 
 use super::*;
 use crate::plan::{PaneStep, ServerPlan, a_step, an_empty_window};

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use agents::claude::Holder;
 use jiff::Timestamp;
-use mux::{Listing, Pane, Server};
-use settle::Proc;
-use settle::view::Sources;
-use state::record::{Activity, Doing, Evidence, Run, SessionRecord};
+use sessions::Proc;
+use sessions::view::Sources;
+use store::record::{Activity, Doing, Evidence, Run, SessionRecord};
+use tmux::{Listing, Pane, Server};
 
 use super::*;
 

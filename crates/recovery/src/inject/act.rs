@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use agents::SessionKey;
 use agents::claude::composer::{Composer, composer, plain};
 use agents::claude::launch::recognise;
-use mux::{PasteError, Sight};
-use settle::view::Process;
-use state::StateDir;
-use state::lock::{Lock, LockError};
-use state::{durable, record, spool, spool::LARGEST_INPUT};
+use sessions::view::Process;
+use store::StateDir;
+use store::lock::{Lock, LockError};
+use store::{durable, record, spool, spool::LARGEST_INPUT};
+use tmux::{PasteError, Sight};
 
 use super::guard::{Place, Refusal, takes_text};
 use super::text::{Piece, piece};
@@ -109,7 +109,7 @@ impl Injector<'_> {
         })?;
         let mut sight = self.sight()?;
         if sight.as_ref().is_some_and(|sight| sight.in_mode) {
-            mux::leave_modes(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
+            tmux::leave_modes(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
             sight = self.sight()?;
         }
         let before = takes_text(self.place, sight.as_ref(), self.while_busy)?;
@@ -130,12 +130,12 @@ impl Injector<'_> {
                 why: "its agent would run another command that begins like it; Enter was not pressed",
             });
         }
-        mux::press_enter(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
+        tmux::press_enter(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
         self.prove(piece, &heard, before.interruptible || self.place.busy)
     }
 
     fn sight(&self) -> Result<Option<Sight>, PasteError> {
-        mux::sight(&self.place.socket, &self.place.pane, TMUX_DEADLINE)
+        tmux::sight(&self.place.socket, &self.place.pane, TMUX_DEADLINE)
     }
 
     fn put(&self, piece: &Piece) -> Result<(), PasteError> {
@@ -143,9 +143,9 @@ impl Injector<'_> {
         match piece {
             Piece::Prompt(text) => {
                 let buffer = format!("rekindle-{}", uuid::Uuid::new_v4());
-                mux::paste(socket, pane, text, &buffer, TMUX_DEADLINE)
+                tmux::paste(socket, pane, text, &buffer, TMUX_DEADLINE)
             }
-            Piece::Command(text) => mux::type_line(socket, pane, text, TMUX_DEADLINE),
+            Piece::Command(text) => tmux::type_line(socket, pane, text, TMUX_DEADLINE),
         }
     }
 
@@ -199,7 +199,7 @@ impl Injector<'_> {
             // the text; elsewhere it might answer a question that came up meanwhile.
             let due = start.elapsed() >= PRESS_AGAIN * presses;
             if due && presses < PRESSES && left.is_none() && heard.speaks && !queued && !heard.anything() {
-                mux::press_enter(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
+                tmux::press_enter(&self.place.socket, &self.place.pane, TMUX_DEADLINE)?;
                 presses += 1;
             }
             poll();
@@ -225,7 +225,7 @@ pub(crate) fn place_ready(
     text: &str,
 ) -> Result<Injected, InjectError> {
     let gone = InjectError::Refused(Refusal::PaneGone);
-    let sight = mux::sight(socket, pane, TMUX_DEADLINE)?.ok_or(gone)?;
+    let sight = tmux::sight(socket, pane, TMUX_DEADLINE)?.ok_or(gone)?;
     let Ok(piece) = piece(text) else { return Err(InjectError::Refused(Refusal::NoComposer)) };
     let place = Place {
         session: session.clone(),

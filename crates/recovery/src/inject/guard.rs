@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use agents::SessionKey;
 use agents::claude::composer::{Composer, Mode, composer, plain};
 use agents::claude::launch::{Dialog, recognise};
-use mux::Sight;
-use settle::view::{AgentView, Process, State};
-use state::record::Grade;
+use sessions::view::{AgentView, Process, State};
+use store::record::Grade;
+use tmux::Sight;
 
 /// Why nothing goes in. Each one is a sentence about the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -182,7 +182,7 @@ fn named(dialog: Dialog) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use mux::ServerId;
+    use tmux::ServerId;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What a pane asks its user: an agent ran in it, and no conversation is known to be its own.
 
 use agents::SessionKey;
-use mux::PaneShot;
+use tmux::PaneShot;
 
 use crate::whose::agent_word;
 

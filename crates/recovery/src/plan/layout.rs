@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mux::{FillPlan, Filled, LinkPlan, PanePlan, PaneShot, Session, SessionPlan, Shot, Window, WindowPlan};
+use tmux::{FillPlan, Filled, LinkPlan, PanePlan, PaneShot, Session, SessionPlan, Shot, Window, WindowPlan};
 
 use super::PaneStep;
 use crate::only::Only;
@@ -203,7 +203,7 @@ fn pane_plan(pane: &PaneShot, step: &PaneStep) -> PanePlan {
 }
 
 fn show(plan: &mut SessionPlan, session: &Session, made: impl Fn(u32) -> bool) {
-    let number = |link: Option<&mux::Link>| link.map(|link| link.index).filter(|index| made(*index));
+    let number = |link: Option<&tmux::Link>| link.map(|link| link.index).filter(|index| made(*index));
     plan.shown = number(session.windows.iter().find(|link| link.active));
     plan.last = number(session.windows.iter().find(|link| link.last));
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use agents::SessionKey;
-use mux::PaneShot;
-use saves::{Agent, SavedServer};
-use state::record::Grade;
+use layouts::{Agent, SavedServer};
+use store::record::Grade;
+use tmux::PaneShot;
 
 use super::{Asks, PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};

@@ -1,6 +1,6 @@
-use mux::{Link, Session, Window};
-use saves::Agent;
-use state::record::Grade;
+use layouts::Agent;
+use store::record::Grade;
+use tmux::{Link, Session, Window};
 
 use super::*;
 

@@ -1,5 +1,5 @@
-use mux::{PaneShot, Shot};
 use serde_json::{Value, json};
+use tmux::{PaneShot, Shot};
 
 use super::*;
 use crate::plan::Plan;

@@ -1,5 +1,5 @@
-use doctor::Target;
 use jiff::Timestamp;
+use repair::Target;
 use serde_json::{Value, json};
 use transcript::{Branch, BranchKind, Buffer, Transcript};
 

@@ -1,15 +1,15 @@
 use std::path::{Path, PathBuf};
 
 use agents::claude::MANAGED_SETTINGS;
-use checkup::facts::ConfigFacts;
-use checkup::{Facts, Finding, Level, Places, Remedy, Totals, examine, gather};
-use doctor::Surroundings;
+use doctor::facts::ConfigFacts;
+use doctor::{Facts, Finding, Level, Places, Remedy, Totals, examine, gather};
+use integrate::Program;
+use integrate::init::{Adopt, Plan, Request};
+use integrate::settings::StatusLineChoice;
 use jiff::Timestamp;
+use repair::Surroundings;
 use serde_json::{Value, json};
-use state::config::Config;
-use wiring::Program;
-use wiring::init::{Adopt, Plan, Request};
-use wiring::settings::StatusLineChoice;
+use store::config::Config;
 
 use super::init::{changes_json, fail, program, show as show_changes, sites};
 use super::settle;
@@ -145,7 +145,7 @@ fn fix(places: &Places, facts: &Facts, args: &Args, out: &mut Out) -> Result<Fix
             .map(|change| short_path(places.home.as_deref(), &change.path))
             .collect::<Vec<_>>();
         let done =
-            if args.dry_run { Ok(()) } else { wiring::apply(&mut plan, Timestamp::now()).map_err(fail) };
+            if args.dry_run { Ok(()) } else { integrate::apply(&mut plan, Timestamp::now()).map_err(fail) };
         let undo = format!(
             "rekindle uninstall takes all of the wiring out; what was there is in {}",
             places.state.join("wiring/backups").display()
@@ -182,7 +182,7 @@ impl Fixed {
 /// The plan that puts hooks and links right, and touches neither status lines of others nor files that are not there.
 fn rewiring(places: &Places, remedy: &Remedy) -> Result<Plan, Failure> {
     let main = places.home.as_ref().map(|home| home.join(".claude"));
-    let wanted = |site: &&wiring::init::Site| remedy.sites.iter().any(|path| path == site.config.path());
+    let wanted = |site: &&integrate::init::Site| remedy.sites.iter().any(|path| path == site.config.path());
     let request = Request {
         state_dir: places.state.clone(),
         program: program(&places.path)?,
@@ -194,7 +194,7 @@ fn rewiring(places: &Places, remedy: &Remedy) -> Result<Plan, Failure> {
         config: None,
         links: main.filter(|_| remedy.links).map(|main| (main, Adopt::No)),
     };
-    wiring::init::plan(&request).map_err(|error| super::init::refuse(&error))
+    integrate::init::plan(&request).map_err(|error| super::init::refuse(&error))
 }
 
 const WIDTH: usize = 80;

@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use mux::Listing;
 use serde_json::{Value, json};
-use settle::view::{AgentView, State};
-use state::record::TmuxPlace;
+use sessions::view::{AgentView, State};
+use store::record::TmuxPlace;
+use tmux::Listing;
 
 use crate::context::{Context, TMUX_DEADLINE, pane_around};
 use crate::exit::{Exit, Failure};
@@ -65,7 +65,7 @@ pub(crate) fn from_watch(context: &Context) -> Option<String> {
         let Some(agent) = longest_waiting(&survey) else { return Ok(Some(none_waits(&survey))) };
         let way = Way::to(&survey, agent)?;
         if way.from == From::Outside {
-            let mut attach = mux::attach(&way.place.socket, &way.place.pane, TMUX_DEADLINE)?;
+            let mut attach = tmux::attach(&way.place.socket, &way.place.pane, TMUX_DEADLINE)?;
             attach.status()?;
         } else {
             way.take()?;
@@ -162,9 +162,9 @@ impl Way {
     fn command(&self) -> String {
         let TmuxPlace { socket, pane, .. } = &self.place;
         match self.from {
-            From::Inside => mux::way_to(socket, pane, Some(socket)),
-            From::Elsewhere => mux::way_out_to(socket, pane),
-            From::Outside => mux::way_to(socket, pane, None),
+            From::Inside => tmux::way_to(socket, pane, Some(socket)),
+            From::Elsewhere => tmux::way_out_to(socket, pane),
+            From::Outside => tmux::way_to(socket, pane, None),
         }
     }
 
@@ -174,7 +174,7 @@ impl Way {
         match self.from {
             From::Inside => {
                 let here = pane_around().map(|(_, pane)| pane);
-                mux::go_to(socket, here.as_deref(), pane, TMUX_DEADLINE)?;
+                tmux::go_to(socket, here.as_deref(), pane, TMUX_DEADLINE)?;
                 Ok(Exit::Done)
             }
             From::Elsewhere => Err(Failure::new(
@@ -187,7 +187,7 @@ impl Way {
                     .hint(format!("on one: {}", self.command())))
             }
             From::Outside => {
-                let error = mux::attach(socket, pane, TMUX_DEADLINE)?.exec();
+                let error = tmux::attach(socket, pane, TMUX_DEADLINE)?.exec();
                 Err(Failure::new(Exit::Failed, format!("cannot start tmux: {error}")))
             }
         }

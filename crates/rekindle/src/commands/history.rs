@@ -1,7 +1,7 @@
 //! `rekindle history`: what commands changed, newest first.
 
 use serde_json::{Value, json};
-use state::operations::{Effect, EffectKind, Operation, OperationState};
+use store::operations::{Effect, EffectKind, Operation, OperationState};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

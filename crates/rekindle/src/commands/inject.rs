@@ -7,8 +7,8 @@ use recovery::inject::{
     Confirmed, InjectError, Injected, Injector, Piece, Place, from_context, piece, place,
 };
 use serde_json::json;
-use state::journal::{Entry, Journal};
-use state::operations::{Effect, EffectKind};
+use store::journal::{Entry, Journal};
+use store::operations::{Effect, EffectKind};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -108,7 +108,7 @@ fn given(args: &Args) -> Result<Option<String>, Failure> {
 }
 
 fn open(path: &Path) -> Result<std::fs::File, Failure> {
-    state::files::open(path)
+    store::files::open(path)
         .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))
 }
 

@@ -24,14 +24,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             out.bytes(&page);
         }
         Some(folder) => {
-            state::durable::private_dir(folder)?;
+            store::durable::private_dir(folder)?;
             for (name, command) in pages(&Cli::command(), "rekindle") {
                 let mut page = Vec::new();
                 clap_mangen::Man::new(command.display_name(name.clone()))
                     .title(name.clone())
                     .render(&mut page)?;
                 let path = folder.join(format!("{name}.1"));
-                state::durable::replace(&path, &page)?;
+                store::durable::replace(&path, &page)?;
                 out.exact_line(&path.display().to_string());
             }
         }

@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 
 use agents::SessionKey;
 use serde_json::{Map, Value, json};
-use settle::view::State;
+use sessions::view::State;
 
 use super::go;
 use super::status::{pause_json, paused_words};
@@ -122,7 +122,7 @@ fn outside(survey: &Survey) -> Option<String> {
 /// The map as the last settle wrote it. Version 0.1.0 wrote the version of the file among its panes.
 fn read(context: &Context) -> Result<Map<String, Value>, Failure> {
     let path = context.clinic.state.instances().join("pane-session-map.json");
-    let bytes = match state::files::read(&path) {
+    let bytes = match store::files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),
         Err(error) => {

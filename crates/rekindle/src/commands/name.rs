@@ -1,9 +1,9 @@
 use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use settle::Settler;
-use state::record::SessionRecord;
+use sessions::Settler;
 use std::time::Duration;
+use store::record::SessionRecord;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -105,7 +105,7 @@ pub(super) fn recorded(context: &Context, text: &str) -> Result<SessionKey, Fail
     let survey = Survey::take(context)?;
     let agent = survey.agent(context, text)?;
     match &agent.session {
-        Some(fact) if fact.grade > state::record::Grade::Guess => Ok(fact.value.clone()),
+        Some(fact) if fact.grade > store::record::Grade::Guess => Ok(fact.value.clone()),
         _ => Err(Failure::new(Exit::Refused, format!("which conversation {text} has is only a guess"))
             .hint(format!("rekindle explain {text} says why; name it by its id"))),
     }

@@ -1,6 +1,6 @@
 use agents::SessionKey;
 use serde_json::json;
-use state::{SessionText, durable};
+use store::{SessionText, durable};
 
 use super::name::recorded;
 use crate::context::Context;

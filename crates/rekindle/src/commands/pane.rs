@@ -5,7 +5,7 @@ use agents::claude::end;
 use clap::Subcommand;
 use jiff::Timestamp;
 use recovery::{Act, Destination, GoingOn, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
-use state::journal::{Entry, Journal};
+use store::journal::{Entry, Journal};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use serde_json::json;
-use state::pause::{self, Pause};
-use state::record::Status;
+use store::pause::{self, Pause};
+use store::record::Status;
 
 use super::status::{pause_json, paused_words};
 use crate::context::Context;

@@ -6,8 +6,8 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Only, PaneDecision, Restored, plan};
 use serde_json::{Value, json};
-use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
-use state::order::newest_first;
+use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
+use store::order::newest_first;
 
 use crate::commands::history::{kind_word, operation_json};
 use crate::commands::{recover, restore, undo};

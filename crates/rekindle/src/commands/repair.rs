@@ -1,9 +1,9 @@
 use std::io::IsTerminal;
 
 use agents::claude::TranscriptFile;
-use doctor::{CopyOptions, RepairOptions, RepairOutcome, RepairStatus, Target};
+use repair::{CopyOptions, RepairOptions, RepairOutcome, RepairStatus, Target};
 use serde_json::{Value, json};
-use state::operations::{Effect, EffectKind};
+use store::operations::{Effect, EffectKind};
 use transcript::Change;
 
 use crate::context::Context;
@@ -109,9 +109,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// A branch that does not exist is the user's mistake, not the machine's.
-fn invalid(error: &doctor::Error) -> Option<String> {
+fn invalid(error: &repair::Error) -> Option<String> {
     match error {
-        doctor::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
+        repair::Error::Read { source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
             Some(source.to_string())
         }
         _ => None,
@@ -275,7 +275,7 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
 }
 
 /// A transcript that is gone comes back from the vault.
-fn put_back(context: &Context, args: &Args, absent: &doctor::Absent) -> Result<Exit, Failure> {
+fn put_back(context: &Context, args: &Args, absent: &repair::Absent) -> Result<Exit, Failure> {
     let session = &absent.session;
     if args.as_copy || args.last.is_some() || args.branch.is_some() {
         let message =
@@ -306,5 +306,5 @@ fn put_back(context: &Context, args: &Args, absent: &doctor::Absent) -> Result<E
         return out.finish();
     }
     let _operation = context.begin_operation("repair");
-    super::vault::put_back(context, session, absent.config.as_ref(), doctor::Wanted::Best, args.json)
+    super::vault::put_back(context, session, absent.config.as_ref(), repair::Wanted::Best, args.json)
 }

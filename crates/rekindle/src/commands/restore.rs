@@ -2,13 +2,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use layouts::{Save, Taken};
 use recovery::{
     Act, Continued, DecisionRecord, GoingOn, Only, Outcome, PaneDecision, Plan, Restored, Seat, carried, plan,
 };
-use saves::{Save, Taken};
 use serde_json::{Value, json};
-use settle::Settled;
-use state::record::SessionRecord;
+use sessions::Settled;
+use store::record::SessionRecord;
 
 use crate::commands::status::WAKE;
 use crate::commands::trigger::Trigger;
@@ -131,7 +131,7 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         return unfinished(context, &record, as_json);
     }
     let path = context.clinic.state.instances().join("restore/last-restore.json");
-    let text = match state::files::read(&path) {
+    let text = match store::files::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Failure::new(Exit::Failed, "nothing was restored yet"));
@@ -438,7 +438,7 @@ fn labels(record: Option<&SessionRecord>) -> [Cell; 2] {
 /// The record of a session that a report names.
 fn recorded(context: &Context, session: &str) -> Option<SessionRecord> {
     let key = agents::SessionKey::parse(session).ok()?;
-    Some(state::record::load(&context.clinic.state, None, &key).ok()??.record)
+    Some(store::record::load(&context.clinic.state, None, &key).ok()??.record)
 }
 
 pub(super) fn outcome_cells(

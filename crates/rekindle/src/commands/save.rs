@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use saves::{
+use layouts::{
     Asked, Followed, Gone, Memory, Outcome, SavedServer, Saver, SaverError, Taken, Texts, UndoneRestore, Wish,
 };
 use serde_json::{Value, json};
-use settle::Settled;
-use state::saves::{Head, Kind};
+use sessions::Settled;
+use store::saves::{Head, Kind};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -152,7 +152,7 @@ pub(crate) fn after_undo(context: &Context, undone: Option<UndoneRestore<'_>>) -
     Ok(())
 }
 
-fn scrollback(taken: &Taken, lines: u32) -> Vec<saves::PaneText> {
+fn scrollback(taken: &Taken, lines: u32) -> Vec<layouts::PaneText> {
     let nonce = uuid::Uuid::new_v4().to_string();
     let (texts, troubles) = Saver::scrollback(taken, lines, &nonce, SCROLLBACK_DEADLINE);
     for trouble in troubles {
@@ -202,12 +202,12 @@ pub(crate) fn follow(
 }
 
 /// Asks tmux while the records are read, or settled: each takes about as long as the other.
-fn look(saver: &Saver, records: impl FnOnce() -> Result<Settled, settle::Error>) -> Result<Taken, Failure> {
+fn look(saver: &Saver, records: impl FnOnce() -> Result<Settled, sessions::Error>) -> Result<Taken, Failure> {
     let known = Context::sockets();
     let (settled, asked) = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| saves::ask(known.clone(), TMUX_DEADLINE));
+        let asking = scope.spawn(|| layouts::ask(known.clone(), TMUX_DEADLINE));
         let settled = records().map(|settled| (settled, saver.known_sockets()));
-        saves::prepare();
+        layouts::prepare();
         // Who did not answer because the question failed has saved nothing, and an empty save is held.
         (settled, asking.join().unwrap_or_default())
     });
@@ -215,8 +215,8 @@ fn look(saver: &Saver, records: impl FnOnce() -> Result<Settled, settle::Error>)
     // Agents may live on servers elsewhere, and some servers have been saved that nobody would look for.
     let servers = settled.world.servers.iter().map(|(socket, _)| socket.clone()).chain(saved);
     let others: BTreeSet<PathBuf> = servers.filter(|socket| !known.contains(socket)).collect();
-    let asked: Asked = asked.into_iter().chain(saves::ask(others, TMUX_DEADLINE)).collect();
-    Ok(saves::take(asked, &settled))
+    let asked: Asked = asked.into_iter().chain(layouts::ask(others, TMUX_DEADLINE)).collect();
+    Ok(layouts::take(asked, &settled))
 }
 
 pub(crate) fn counts_json(head: &Head) -> Value {

@@ -1,8 +1,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use doctor::{ScanAll, SessionScan, TargetError};
 use jiff::Timestamp;
+use repair::{ScanAll, SessionScan, TargetError};
 use serde::Serialize;
 use serde_json::Value;
 use transcript::{Finding, Status};

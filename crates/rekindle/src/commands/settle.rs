@@ -4,9 +4,9 @@ use std::time::Duration;
 use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::json;
-use settle::{Settled, Settler, Vaulted, Watched};
-use state::lock::LockError;
-use state::refuge;
+use sessions::{Settled, Settler, Vaulted, Watched};
+use store::lock::LockError;
+use store::refuge;
 
 use crate::context::{self, Context};
 use crate::exit::{Exit, Failure};
@@ -92,13 +92,13 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
             return Err(failure);
         }
     };
-    if state::pause::read(&context.clinic.state).is_some() {
+    if store::pause::read(&context.clinic.state).is_some() {
         return Ok(Exit::Done);
     }
     let log = |words: &str| {
         let folder = context.clinic.state.log();
         let line = format!("{} settle: {words}", Timestamp::now());
-        let _ = state::durable::private_dir(&folder)
+        let _ = store::durable::private_dir(&folder)
             .and_then(|()| refuge::log(&folder.join("settle.log"), &line));
     };
     let settler = match context.settler() {
@@ -114,7 +114,7 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
     loop {
         let settled = match settler.settle_again(Timestamp::now(), patience, &again) {
             Ok(settled) => settled,
-            Err(settle::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
+            Err(sessions::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
             Err(error) => {
                 let failure = Failure::from(error);
                 log(failure.message());
@@ -139,7 +139,7 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
         }
         let looked_again = std::mem::replace(&mut again, settled.turned.clone());
         if !again.is_empty() {
-            settle::wait_for_rest(&settled.records, &again);
+            sessions::wait_for_rest(&settled.records, &again);
         }
         let turned = looked_again.union(&again).cloned().collect();
         if let Err(failure) = mirror(&context, &settler, &turned) {

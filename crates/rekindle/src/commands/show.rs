@@ -1,9 +1,9 @@
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-use doctor::{Absent, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use repair::{Absent, Target};
 use transcript::{Buffer, Speaker, Transcript, Utterance};
 
 use crate::context::Context;

@@ -1,14 +1,14 @@
-use ::settle::{Settled, Snapped, Vaulted};
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
+use layouts::Followed;
 use recovery::{Outcome, Restored};
-use saves::Followed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use state::StateDir;
-use state::durable;
-use state::lock::{Lock, LockError};
-use state::saves::Kind;
+use sessions::{Settled, Snapped, Vaulted};
+use store::StateDir;
+use store::durable;
+use store::lock::{Lock, LockError};
+use store::saves::Kind;
 
 use super::{recover, save, settle, vault};
 use crate::context::Context;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         hot::soon::want(state, if args.hook { Kind::Hook } else { Kind::Event })?;
         return Ok(Exit::Done);
     }
-    if state::pause::read(state).is_some() {
+    if store::pause::read(state).is_some() {
         return nothing(args, "paused");
     }
     durable::private_dir(&state.locks())?;
@@ -182,7 +182,7 @@ fn saved_json(followed: Option<&Option<Followed>>) -> Value {
 impl LastTick {
     /// The last tick; nothing is known where there was none.
     pub(crate) fn read(state: &StateDir) -> LastTick {
-        let bytes = state::files::read(state.cache().join("tick.json")).unwrap_or_default();
+        let bytes = store::files::read(state.cache().join("tick.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 

@@ -12,6 +12,6 @@ pub(crate) struct Args {}
 pub(crate) fn run(_args: &Args) -> Result<Exit, Failure> {
     let program = super::init::program(&Context::search_path())?;
     let mut out = Out::new();
-    out.bytes(mux::configuration(program.path()).as_bytes());
+    out.bytes(tmux::configuration(program.path()).as_bytes());
     out.finish()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wiring::{Program, TmuxWish};
+use integrate::{Program, TmuxWish};
 
 use crate::context::Context;
 
@@ -12,7 +12,7 @@ pub(crate) fn wish(home: &Path, program: &Program) -> TmuxWish {
     let config = config.unwrap_or_else(|| home.join(".config"));
     let text = format!(
         "# tmux saves and restores by rekindle: docs/automation.md.\n{}",
-        mux::configuration(program.path())
+        tmux::configuration(program.path())
     );
     let file = config.join("rekindle/tmux.conf");
     TmuxWish { conf: conf(home, &config), file, text: text.into_bytes() }

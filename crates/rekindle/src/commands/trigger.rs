@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
-use mux::Listing;
-use saves::Save;
-use state::lock::{Lock, LockError};
+use layouts::Save;
+use store::lock::{Lock, LockError};
+use tmux::Listing;
 
 use crate::context::{Context, TMUX_DEADLINE};
 use crate::exit::Failure;
@@ -59,18 +59,18 @@ impl Trigger {
         if !context.config.restore.auto {
             return Ok(Some("restore.auto is off"));
         }
-        if state::pause::read(state).is_some() {
+        if store::pause::read(state).is_some() {
             return Ok(Some("everything automatic is paused"));
         }
         let key = context.settler()?.key;
-        let mut current = state::saves::named_current(state, key.reading());
+        let mut current = store::saves::named_current(state, key.reading());
         if current.is_none() {
-            let listed = state::saves::list(state, key.reading())?;
-            current = listed.current.and_then(|id| state::saves::load(state, key.reading(), &id).ok());
+            let listed = store::saves::list(state, key.reading())?;
+            current = listed.current.and_then(|id| store::saves::load(state, key.reading(), &id).ok());
         }
         let Some(save) = current.as_ref().and_then(Save::of) else { return Ok(Some("there is no save")) };
         // However many triggers there are, it happens once.
-        if let Err(LockError::Held { .. }) = Lock::try_shared(&state::saves::restore_lock(state, None)) {
+        if let Err(LockError::Held { .. }) = Lock::try_shared(&store::saves::restore_lock(state, None)) {
             return Ok(Some("a restore is running"));
         }
         match Context::around() {
@@ -88,7 +88,7 @@ fn refused_by(socket: &Path, save: &Save) -> Option<&'static str> {
         return Some("this server was never saved");
     }
     // One that has just begun may have no session yet.
-    let started = (0..TRIES).find_map(|_| match mux::list(socket, TMUX_DEADLINE) {
+    let started = (0..TRIES).find_map(|_| match tmux::list(socket, TMUX_DEADLINE) {
         Listing::Alive(server) => Some(Timestamp::from_second(server.id.started).ok()),
         Listing::Gone => Some(None),
         Listing::Unknown { .. } => {
@@ -100,12 +100,12 @@ fn refused_by(socket: &Path, save: &Save) -> Option<&'static str> {
     if Timestamp::now().duration_since(started).abs() > YOUNG {
         return Some("the server has been there for a while");
     }
-    let options = mux::global_options(socket, TMUX_DEADLINE).unwrap_or_default();
+    let options = tmux::global_options(socket, TMUX_DEADLINE).unwrap_or_default();
     let is = |name: &str, fits: fn(&str) -> bool| {
         options.iter().any(|(option, value)| option == name && fits(value))
     };
     if is("@continuum-restore", |value| value == "on")
-        && is(mux::RESURRECT_HOOK, |value| value.contains("--by resurrect"))
+        && is(tmux::RESURRECT_HOOK, |value| value.contains("--by resurrect"))
     {
         return Some("tmux-continuum restores first, and tmux-resurrect calls us when that is done");
     }

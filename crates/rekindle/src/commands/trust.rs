@@ -7,9 +7,9 @@ use std::time::Duration;
 use agents::claude::launch::{NONCE, StartAccount, start_environment};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use settle::{Settler, Unaccepted};
-use state::machine_key::MachineKey;
-use state::record::SessionRecord;
+use sessions::{Settler, Unaccepted};
+use store::machine_key::MachineKey;
+use store::record::SessionRecord;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

@@ -1,5 +1,5 @@
 use serde_json::json;
-use state::pause;
+use store::pause;
 
 use super::pause::tell_status_lines;
 use super::settle::settle_all;

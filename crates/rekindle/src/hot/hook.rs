@@ -12,11 +12,11 @@ use agents::claude::launch::NONCE;
 use agents::claude::{launch_variables, process};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use state::durable::Sync;
-use state::launch::Launch as Start;
-use state::seal::Key;
-use state::spool::{self, Event, LARGEST_INPUT, Launch};
-use state::{StateDir, StateDirError};
+use store::durable::Sync;
+use store::launch::Launch as Start;
+use store::seal::Key;
+use store::spool::{self, Event, LARGEST_INPUT, Launch};
+use store::{StateDir, StateDirError};
 
 use super::Places;
 
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     let places = Places::new();
     let bytes = super::input();
     // A plugin's hook beside the same one in the settings: one of the two is enough.
-    if arguments.iter().any(|word| word == "--plugin") && wiring::is_wired(&places.state, &places.claude) {
+    if arguments.iter().any(|word| word == "--plugin") && integrate::is_wired(&places.state, &places.claude) {
         return ExitCode::SUCCESS;
     }
     let asked = arguments.iter().filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
@@ -148,7 +148,7 @@ fn small_members(text: &str) -> Result<String, String> {
 }
 
 fn launch() -> Launch {
-    let read = |path: &str| state::files::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let read = |path: &str| store::files::read_to_string(path).ok().map(|text| text.trim().to_owned());
     Launch {
         env: launch_variables(std::env::vars_os()),
         entrypoint: std::env::var("CLAUDE_CODE_ENTRYPOINT").ok(),

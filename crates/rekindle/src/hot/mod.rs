@@ -22,12 +22,12 @@ use std::panic::UnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use doctor::Surroundings;
+use repair::Surroundings;
 use rustix::process::{Pid, setpgid};
-use state::StateDir;
-use state::lock::{Lock, LockError};
-use state::refuge::{self, Refuge};
-use state::saves::Kind;
+use store::StateDir;
+use store::lock::{Lock, LockError};
+use store::refuge::{self, Refuge};
+use store::saves::Kind;
 
 use crate::exit::{Exit, Failure};
 
@@ -78,7 +78,7 @@ impl Places {
         let line = format!("{} {words}", jiff::Timestamp::now());
         let kept = state.is_some_and(|state| {
             let folder = state.log();
-            state::durable::private_dir(&folder).is_ok()
+            store::durable::private_dir(&folder).is_ok()
                 && refuge::log(&folder.join("hot.log"), &line).is_ok()
         });
         if !kept && self.refuge.open().is_ok() {
@@ -108,7 +108,7 @@ fn input() -> Vec<u8> {
 /// Reads a small file in one go; what is beyond the bound is left.
 pub(crate) fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 * 1024);
-    state::files::open(path)?.take(most).read_to_end(&mut bytes)?;
+    store::files::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn read_small(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
 /// What must reach the disk is written out by that process, first of all: the agent does not wait for a disk, and no power
 /// cut can tell the difference.
 fn start_settle(state: &StateDir, unsynced: Option<PathBuf>) -> std::io::Result<()> {
-    let held = matches!(Lock::try_shared(&settle::lock_path(state)), Err(LockError::Held { .. }));
+    let held = matches!(Lock::try_shared(&sessions::lock_path(state)), Err(LockError::Held { .. }));
     let idle = held || state.paused().exists();
     if idle && unsynced.is_none() {
         return Ok(());
@@ -138,7 +138,7 @@ fn start(
     work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe,
 ) -> std::io::Result<()> {
     // Who cannot write it out has left it to the kernel, which does so within seconds.
-    let write_out = move || drop(unsynced.map(|path| state::durable::sync_file(&path)));
+    let write_out = move || drop(unsynced.map(|path| store::durable::sync_file(&path)));
     // Agents wait until everybody has closed the pipes they gave to a hook: the new process must never hold them.
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
@@ -183,10 +183,10 @@ fn fork(leads: bool, work: impl FnOnce() -> Result<Exit, Failure> + UnwindSafe) 
 }
 
 /// Why the state directory cannot be used.
-fn words(state: Result<&StateDir, &state::StateDirError>) -> String {
+fn words(state: Result<&StateDir, &store::StateDirError>) -> String {
     match state {
         Ok(_) => String::new(),
-        Err(state::StateDirError::Io(error)) => format!("cannot {error}: {}", error.source),
+        Err(store::StateDirError::Io(error)) => format!("cannot {error}: {}", error.source),
         Err(error) => format!("cannot {error}"),
     }
 }

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use state::StateDir;
-use state::durable;
-use state::lock::Lock;
-use state::saves::Kind;
+use store::StateDir;
+use store::durable;
+use store::lock::Lock;
+use store::saves::Kind;
 
 use super::Places;
 use crate::commands::save;
@@ -51,7 +51,7 @@ fn lock_path(state: &StateDir) -> PathBuf {
 
 /// The newest mark; nothing where there is none.
 fn mark(state: &StateDir) -> Vec<u8> {
-    state::files::read(mark_path(state)).unwrap_or_default()
+    store::files::read(mark_path(state)).unwrap_or_default()
 }
 
 /// Leaves a mark, and starts who waits where nobody does. Nothing may be printed after this.

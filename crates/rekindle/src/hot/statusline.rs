@@ -10,10 +10,10 @@ use std::time::Duration;
 use agents::claude::{account, config_of};
 use agents::{SessionId, SessionKey};
 use jiff::{SignedDuration, Timestamp};
-use state::config::{Config, ConfigError, Statusline};
-use state::{StateDir, spool};
 use statusline::prepared::{Notice, NoticeKind};
 use statusline::{Input, Prepared, View, render};
+use store::config::{Config, ConfigError, Statusline};
+use store::{StateDir, spool};
 
 use super::keep::Kept;
 use super::{Places, style};

@@ -1,7 +1,7 @@
 //! What the configuration says of the status line, in the status line's own words.
 
-use state::config::{Statusline, statusline as config};
 use statusline::{Clock, Glyphs, Part, Preset, SlotForm, Style};
+use store::config::{Statusline, statusline as config};
 
 /// The style that is configured; `colour` is whether the environment lets there be any.
 pub(crate) fn style(said: &Statusline, colour: bool) -> Style {

@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use settle::view::State;
-use state::StateDir;
-use state::config::Config;
+use sessions::view::State;
+use store::StateDir;
+use store::config::Config;
 
 use super::Places;
 

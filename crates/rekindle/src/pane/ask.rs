@@ -47,7 +47,7 @@ impl Asking<'_> {
                 None => return Ok(Exit::Done),
                 Some(Answer::Shell) => return super::become_shell(Some(self.folder)),
                 Some(Answer::Fresh) => format!("no agent was started: {}", self.begin()),
-                Some(Answer::MakeFolder) => match state::durable::users_dir(self.folder) {
+                Some(Answer::MakeFolder) => match store::durable::users_dir(self.folder) {
                     Ok(()) => String::new(),
                     Err(error) => format!("cannot {error}: {}", error.source),
                 },

@@ -7,9 +7,9 @@ use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
-use settle::view::{Sources, View};
-use settle::{Settler, World};
-use state::record::SessionRecord;
+use sessions::view::{Sources, View};
+use sessions::{Settler, World};
+use store::record::SessionRecord;
 
 use crate::context::{Context, pane_around};
 
@@ -41,7 +41,7 @@ impl Here {
     }
 
     /// Its server, where that has this pane.
-    fn server<'w>(&self, world: &'w World) -> Option<&'w mux::Server> {
+    fn server<'w>(&self, world: &'w World) -> Option<&'w tmux::Server> {
         world.alive_servers().find(|server| server.socket == self.socket && server.pane(&self.pane).is_some())
     }
 }

@@ -18,10 +18,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use agents::claude::launch::NONCE;
-use doctor::Surroundings;
-use state::StateDir;
-use state::launch::making;
-use state::lock::Lock;
+use repair::Surroundings;
+use store::StateDir;
+use store::launch::making;
+use store::lock::Lock;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

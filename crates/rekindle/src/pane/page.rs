@@ -164,8 +164,8 @@ pub(super) fn keys_in_lines(keys: &[(&str, &str)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use recovery::At;
-    use settle::view::{Process, State};
-    use state::record::TmuxPlace;
+    use sessions::view::{Process, State};
+    use store::record::TmuxPlace;
 
     use super::*;
 

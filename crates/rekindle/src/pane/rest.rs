@@ -7,9 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use state::launch::{Ended, Launch};
-use state::lock::Lock;
-use state::saves::restore_lock;
+use store::launch::{Ended, Launch};
+use store::lock::Lock;
+use store::saves::restore_lock;
 
 use super::terminal::Terminal;
 use crate::exit::{Exit, Failure};

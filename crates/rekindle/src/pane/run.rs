@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use agents::claude::CHILD_VARIABLES;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
-use state::launch::{Ended, Launch};
+use store::launch::{Ended, Launch};
 
 use super::rest;
 use super::terminal::{Background, Terminal, in_background};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use jiff::Timestamp;
-use saves::Save;
-use state::StateDir;
+use layouts::Save;
+use store::StateDir;
 
 use super::terminal::{Interrupts, interrupts};
 use crate::exit::{Exit, Failure};
@@ -68,8 +68,8 @@ fn be_called(name: &OsStr) {
 fn text(args: &Args) -> Option<(String, Timestamp)> {
     let state = StateDir::existing(&args.state).ok()??;
     // Read first: a save may go as soon as the restore is done.
-    let save = state::saves::load(&state, None, &args.save).ok()?;
-    let text = saves::text_of(&save.packed()?, args.server, &args.pane).ok()??;
+    let save = store::saves::load(&state, None, &args.save).ok()?;
+    let text = layouts::text_of(&save.packed()?, args.server, &args.pane).ok()??;
     super::wait_for_panes(&state);
     let taken_at = save.head.scrollback_taken()?;
     // What went before showed nothing afterwards, whenever others were looked at.

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
-use state::journal::{Entry, Journal};
-use state::record::{self, SessionRecord};
+use store::journal::{Entry, Journal};
+use store::record::{self, SessionRecord};
 
 use super::ask::Asking;
 use super::found::{Found, Here};
@@ -118,7 +118,7 @@ impl Waiting<'_> {
                 Wish::No | Wish::Look => {}
                 Wish::MakeFolder | Wish::Resume => {
                     if let (Wish::MakeFolder, Some(missing)) = (wish, missing)
-                        && let Err(error) = state::durable::users_dir(missing)
+                        && let Err(error) = store::durable::users_dir(missing)
                     {
                         why = format!("cannot {error}: {}", error.source);
                         continue;
@@ -165,7 +165,7 @@ impl Waiting<'_> {
 
     fn go_to(&self, pane: &str) -> String {
         let Some(here) = Here::around() else { return String::new() };
-        match mux::go_to(&here.socket, Some(&here.pane), pane, TMUX_DEADLINE) {
+        match tmux::go_to(&here.socket, Some(&here.pane), pane, TMUX_DEADLINE) {
             Ok(()) => String::new(),
             Err(error) => format!("cannot {error}"),
         }
@@ -174,7 +174,7 @@ impl Waiting<'_> {
     /// Exchanges this pane with the one of the agent, which goes on as it is.
     fn bring(&self, who: &LiveOwner, pane: &str) -> String {
         let (Some(here), Some(context)) = (Here::around(), &self.context) else { return String::new() };
-        if let Err(error) = mux::exchange(&here.socket, pane, &here.pane, TMUX_DEADLINE) {
+        if let Err(error) = tmux::exchange(&here.socket, pane, &here.pane, TMUX_DEADLINE) {
             return format!("cannot {error}");
         }
         let Found::Somebody { who: brought, .. } = self.look() else { return String::new() };
@@ -246,7 +246,7 @@ impl Waiting<'_> {
 /// A shell does not want to be told when it is looked at.
 fn looked_at_no_more() {
     if let Some(here) = Here::around() {
-        mux::leave_alone(&here.socket, &here.pane, TMUX_DEADLINE);
+        tmux::leave_alone(&here.socket, &here.pane, TMUX_DEADLINE);
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use agents::SessionKey;
 use recovery::Restored;
-use state::record::SessionRecord;
+use store::record::SessionRecord;
 
 use crate::output::{one_line, say};
 

@@ -6,8 +6,8 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
 use serde_json::{Value, json};
-use state::durable;
-use state::journal::Journal;
+use store::durable;
+use store::journal::Journal;
 
 use super::{Done, TMUX_DEADLINE, told};
 use crate::context::Context;
@@ -36,7 +36,7 @@ pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<Waited> {
     let step = plan.panes().next()?;
     let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session) else { return None };
     let socket = &plan.servers.first()?.socket;
-    let mux::Listing::Alive(server) = mux::list(socket, TMUX_DEADLINE) else { return None };
+    let tmux::Listing::Alive(server) = tmux::list(socket, TMUX_DEADLINE) else { return None };
     let server = (server.id.pid, server.id.started);
     let mut records = recovery::decisions(&context.clinic.state);
     let restore =
@@ -72,7 +72,7 @@ pub(super) fn complete(
 fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Result<(), Failure> {
     let path = context.clinic.state.instances().join("restore/last-restore.json");
     let Some(mut report) =
-        state::files::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        store::files::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {
         return Ok(());
     };

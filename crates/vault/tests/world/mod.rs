@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use agents::claude::{ConfigDir, Source, walk};
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
-use state::StateDir;
+use store::StateDir;
 use vault::{Conversation, Event, Key, SyncOptions, SyncReport, Vault};
 
 pub(crate) struct World {

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use settle::view::{AgentView, Fact, Speaks, Testimony};
-use state::record::Grade;
+use sessions::view::{AgentView, Fact, Speaks, Testimony};
+use store::record::Grade;
 
 use crate::context::Context;
 use crate::output::{age, one_line};

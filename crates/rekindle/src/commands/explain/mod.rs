@@ -3,12 +3,12 @@
 mod facts;
 
 use jiff::Timestamp;
-use mux::Listing;
 use recovery::{Act, Decision, DecisionRecord, PaneDecision, Plan, decide};
 use serde_json::{Value, json};
-use settle::view::{AgentView, Outlook, Speaks, State};
-use state::journal::{Entry, Journal};
-use state::record::{Grade, Run};
+use sessions::view::{AgentView, Outlook, Speaks, State};
+use store::journal::{Entry, Journal};
+use store::record::{Grade, Run};
+use tmux::Listing;
 
 use facts::{Shown, facts};
 
@@ -155,7 +155,7 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
     }
     let ground = restoring::ground(context, &survey.settled);
     let wanted = restoring::wanted(context, false, true);
-    let agent = saves::agent(&pane.value.pane, record);
+    let agent = layouts::agent(&pane.value.pane, record);
     let known = ground.remember(&agent, &pane.value.reference, false, wanted.fallback);
     told(&decide(&known.facts, &wanted), &outlook)
 }

@@ -8,16 +8,16 @@ use std::time::SystemTime;
 
 use agents::claude::{ConfigDir, config_dirs, versions};
 use clap::{CommandFactory, ValueEnum};
+use integrate::completions::{Completion, Shell, ShellPlaces};
+use integrate::init::{Adopt, Request, Site};
+use integrate::plan::{Change, Note, Part, PlanError};
+use integrate::settings::StatusLineChoice;
+use integrate::{ApplyError, Program, in_use};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::StateDir;
-use state::config::statusline::Preset;
-use state::machine_key::MachineKey;
-use wiring::completions::{Completion, Shell, ShellPlaces};
-use wiring::init::{Adopt, Request, Site};
-use wiring::plan::{Change, Note, Part, PlanError};
-use wiring::settings::StatusLineChoice;
-use wiring::{ApplyError, Program, in_use};
+use store::StateDir;
+use store::config::statusline::Preset;
+use store::machine_key::MachineKey;
 
 pub(crate) use self::summary::lines as summary;
 use super::tmux_wish;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let known = StateDir::existing(&around.state)?;
     let mut notes = Vec::new();
     let mut request = request(&around.state, home.as_deref(), &named, args, &mut notes)?;
-    let mut plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
+    let mut plan = integrate::init::plan(&request).map_err(|error| refuse(&error))?;
     let mut out = Out::new();
     let act = !args.dry_run;
     // Who has a status line of ours has chosen once, and `config.toml` is where to choose again.
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     if let Some(look) = look {
         request.config = preset::line(&around, home.as_deref(), &config, look)?;
-        plan = wiring::init::plan(&request).map_err(|error| refuse(&error))?;
+        plan = integrate::init::plan(&request).map_err(|error| refuse(&error))?;
     }
     notes.extend(plan.notes.iter().cloned());
     let changes = plan.changes();
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         if home.is_some() {
             MachineKey::open(&state, &around.machine_key)?;
         }
-        wiring::apply(&mut plan, Timestamp::now()).map_err(fail)?;
+        integrate::apply(&mut plan, Timestamp::now()).map_err(fail)?;
     }
     if args.json {
         out.json(json!({

@@ -5,16 +5,16 @@ use std::time::SystemTime;
 
 use agents::SessionKey;
 use clap::ValueEnum;
-use doctor::Surroundings;
+use integrate::plan::Part;
+use integrate::{LinePlace, LineWish};
 use jiff::{SignedDuration, Timestamp};
-use state::config::Config;
-use state::config::statusline::Preset;
-use state::{StateDir, spool};
+use repair::Surroundings;
 use statusline::input::{Context as Window, Quota};
 use statusline::prepared::{Git, LastPrompt};
 use statusline::{Input, Prepared, View, render};
-use wiring::plan::Part;
-use wiring::{LinePlace, LineWish};
+use store::config::Config;
+use store::config::statusline::Preset;
+use store::{StateDir, spool};
 
 use crate::context::short_path;
 use crate::exit::{Exit, Failure};
@@ -46,7 +46,7 @@ pub(super) fn ask(state: Option<&StateDir>, home: Option<&Path>, config: &Config
     let (input, prepared) = own.unwrap_or_else(|| example(home, now));
     out.line(&format!("The status line below an agent's prompt has two looks, shown here {from}:"));
     for (number, preset) in [(1, Preset::Design), (2, Preset::Plain)] {
-        let chosen = state::config::Statusline { preset: Some(preset), ..config.statusline.clone() };
+        let chosen = store::config::Statusline { preset: Some(preset), ..config.statusline.clone() };
         let view = View {
             input: &input,
             prepared: &prepared,
@@ -143,7 +143,7 @@ pub(super) fn line(
         None if wanted == Preset::Design => return Ok(None),
         None => {}
     }
-    let text = state::files::read_to_string(&around.config).unwrap_or_default();
+    let text = store::files::read_to_string(&around.config).unwrap_or_default();
     let in_section = ("[statusline]", format!("preset = \"{}\"", wanted.word()));
     let at_top = format!("statusline.preset = \"{}\"", wanted.word());
     let wish = |line, place| LineWish { path: around.config.clone(), line, place, part: Part::Config };
@@ -154,7 +154,7 @@ pub(super) fn line(
         let text = wish.put_into(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
         let read = text.and_then(|text| Config::parse(&around.config, &text).ok());
         let with = Config {
-            statusline: state::config::Statusline { preset: Some(wanted), ..config.statusline.clone() },
+            statusline: store::config::Statusline { preset: Some(wanted), ..config.statusline.clone() },
             ..config.clone()
         };
         read.as_ref() == Some(&with)

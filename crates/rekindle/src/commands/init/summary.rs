@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use wiring::Program;
-use wiring::plan::{Change, Part};
-use wiring::settings::{Reading, StatusLineSeen, look};
+use integrate::Program;
+use integrate::plan::{Change, Part};
+use integrate::settings::{Reading, StatusLineSeen, look};
 
 use crate::context::short_path;
 use crate::output::count;

@@ -11,7 +11,7 @@ use recovery::{
     last_place, new_window, own_place,
 };
 use serde_json::{Value, json};
-use settle::Settled;
+use sessions::Settled;
 
 use super::super::restore::{going_on, outcome_cells, outcomes, ways};
 use super::steps;
@@ -199,7 +199,7 @@ fn starts(step: &PaneStep) -> bool {
 /// The session that shows a pane.
 fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
     let window = live.shot.windows.iter().find(|window| window.panes.iter().any(|known| known.id == pane))?;
-    let shows = |link: &mux::Link| link.window == window.id;
+    let shows = |link: &tmux::Link| link.window == window.id;
     let session = live.shot.sessions.iter().find(|session| session.windows.iter().any(shows))?;
     Some(&session.name)
 }

@@ -6,9 +6,9 @@ use recovery::{
     Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions, last_place,
 };
 use serde_json::{Value, json};
-use settle::{Life, Settled};
-use state::journal::{Entry, Journal};
-use state::record::SessionRecord;
+use sessions::{Life, Settled};
+use store::journal::{Entry, Journal};
+use store::record::SessionRecord;
 
 use super::act::bring_all_back;
 use crate::commands::save::PATIENCE;

@@ -8,9 +8,9 @@ use recovery::{
     last_place, left_in_place,
 };
 use serde_json::{Value, json};
-use settle::Settled;
-use settle::view::State;
-use state::record::SessionRecord;
+use sessions::Settled;
+use sessions::view::State;
+use store::record::SessionRecord;
 
 use super::super::restore::word;
 use super::super::status::WAKE;

@@ -16,7 +16,7 @@ use agents::{SessionId, SessionKey};
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{GoingOn, crashed};
-use settle::Settled;
+use sessions::Settled;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

@@ -4,9 +4,9 @@ use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::Outcome;
-use settle::Settled;
-use state::journal::{Entry, Journal};
-use state::record::{Provenance, SAID_GONE, SessionRecord, Status};
+use sessions::Settled;
+use store::journal::{Entry, Journal};
+use store::record::{Provenance, SAID_GONE, SessionRecord, Status};
 
 use super::act::{self, Asked, Brought};
 use crate::commands::save::PATIENCE;

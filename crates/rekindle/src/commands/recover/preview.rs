@@ -4,8 +4,8 @@ use agents::SessionKey;
 use context::{Brief, Template};
 use recovery::{Act, Destination, Outcome, Teller, Told, bring_back, half_done};
 use serde_json::json;
-use settle::Settled;
-use state::record::Machine;
+use sessions::Settled;
+use store::record::Machine;
 
 use super::act::Asked;
 use super::list;

@@ -3,7 +3,7 @@
 use agents::SessionKey;
 use context::{Bead, Brief};
 use recovery::{Continued, Restored};
-use state::record::SessionRecord;
+use store::record::SessionRecord;
 
 use crate::exit::Failure;
 use crate::output::{Out, count, one_line};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use ::saves::{CarryError, Imported};
 use jiff::Timestamp;
+use layouts::{CarryError, Imported};
 use serde_json::json;
-use state::saves::{Loaded, SaveError};
+use store::saves::{Loaded, SaveError};
 
 use super::super::save::{PATIENCE, counts_json, saver, words};
 use crate::context::Context;
@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
 
 pub(super) fn export(context: &Context, save: &Loaded, file: &Path, json: bool) -> Result<Exit, Failure> {
-    let written = ::saves::export(&context.clinic.state, save, file).map_err(refused)?;
+    let written = layouts::export(&context.clinic.state, save, file).map_err(refused)?;
     let mut out = Out::new();
     if json {
         let files: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
@@ -33,9 +33,9 @@ pub(super) fn import(
     json: bool,
 ) -> Result<Exit, Failure> {
     let saver = saver(context)?;
-    let _alone = state::saves::lock(&saver.state, PATIENCE)?;
+    let _alone = store::saves::lock(&saver.state, PATIENCE)?;
     let socket = Context::default_socket();
-    let imported = ::saves::import(
+    let imported = layouts::import(
         &saver.state,
         saver.key.writing().map_err(SaveError::from)?,
         file,

@@ -7,9 +7,9 @@ mod show;
 
 use std::path::PathBuf;
 
-use ::saves::Save;
 use clap::Subcommand;
-use state::saves::{Generation, Listed, Loaded};
+use layouts::Save;
+use store::saves::{Generation, Listed, Loaded};
 
 use super::save::saver;
 use crate::context::Context;
@@ -118,7 +118,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// Every save; what was passed over is said.
 fn listed(context: &Context) -> Result<Listed, Failure> {
     let saver = saver(context)?;
-    let listed = state::saves::list(&saver.state, saver.key.reading())?;
+    let listed = store::saves::list(&saver.state, saver.key.reading())?;
     for skipped in &listed.skipped {
         say(&format!("rekindle: passed over {}: {}", context.short_path(&skipped.path), skipped.why));
     }
@@ -130,7 +130,7 @@ pub(super) fn find(context: &Context, text: &str) -> Result<(Loaded, Save), Fail
     let listed = listed(context)?;
     let id = chosen(&listed, text)?;
     let saver = saver(context)?;
-    let loaded = state::saves::load(&saver.state, saver.key.reading(), &id)?;
+    let loaded = store::saves::load(&saver.state, saver.key.reading(), &id)?;
     let save = Save::of(&loaded).ok_or_else(|| {
         Failure::new(Exit::Failed, format!("cannot understand the servers in {id}")).hint("update rekindle")
     })?;

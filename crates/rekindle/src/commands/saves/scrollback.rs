@@ -1,9 +1,9 @@
 //! What a pane of a save showed.
 
-use ::saves::{Save, text_of};
-use mux::{PaneRef, Shot};
+use layouts::{Save, text_of};
 use serde_json::json;
-use state::saves::Loaded;
+use store::saves::Loaded;
+use tmux::{PaneRef, Shot};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, printable};

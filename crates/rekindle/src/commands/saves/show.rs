@@ -1,9 +1,9 @@
 //! What is in a save, and what changed between two.
 
-use ::saves::{Save, SavedServer, compare};
-use mux::{Link, Window};
+use layouts::{Save, SavedServer, compare};
 use serde_json::{Value, json};
-use state::saves::Loaded;
+use store::saves::Loaded;
+use tmux::{Link, Window};
 
 use super::super::save::words;
 use crate::exit::{Exit, Failure};

@@ -3,10 +3,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use doctor::Surroundings;
-use mux::Ran;
+use integrate::service::{Call, Manager, Service};
+use repair::Surroundings;
 use serde_json::Value;
-use wiring::service::{Call, Manager, Service};
+use tmux::Ran;
 
 use crate::commands::init::program;
 use crate::context::Context;
@@ -79,7 +79,7 @@ pub(super) fn run_all(calls: &[Call]) -> Result<(), Failure> {
 /// What a program printed, or why it failed.
 fn run(words: &[String]) -> Result<String, String> {
     let Some((name, arguments)) = words.split_first() else { return Err("there is no program".to_owned()) };
-    match mux::run(Command::new(name).args(arguments), DEADLINE) {
+    match tmux::run(Command::new(name).args(arguments), DEADLINE) {
         Ran::Done(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }

@@ -4,12 +4,12 @@ mod manager;
 mod status;
 
 use clap::Subcommand;
+use integrate::plan::Part;
+use integrate::service::{Manager, Service};
+use integrate::uninstall::Undoing;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::{StateDir, durable};
-use wiring::plan::Part;
-use wiring::service::{Manager, Service};
-use wiring::uninstall::Undoing;
+use store::{StateDir, durable};
 
 use self::manager::Linger;
 use super::init::{changes_json, fail, notes_json, refuse, show};
@@ -90,7 +90,7 @@ fn install(args: &Installing) -> Result<Exit, Failure> {
     StateDir::existing(&around.state)?;
     let service = manager::service(&around, config.save.interval)?;
     manager::is_there(&service)?;
-    let plan = wiring::service::plan(&around.state, &service).map_err(|error| refuse(&error))?;
+    let plan = integrate::service::plan(&around.state, &service).map_err(|error| refuse(&error))?;
     if let Some(path) = plan.foreign() {
         return Err(Failure::new(Exit::Refused, format!("{} is not ours", path.display()))
             .hint("move it away and try again; no file was changed"));
@@ -107,7 +107,7 @@ fn install(args: &Installing) -> Result<Exit, Failure> {
     let mut linger = manager::linger(&service);
     if act {
         StateDir::open(&around.state)?;
-        wiring::service::apply(&plan, Timestamp::now()).map_err(fail)?;
+        integrate::service::apply(&plan, Timestamp::now()).map_err(fail)?;
         manager::run_all(&service.enable())?;
         if linger != Linger::On && wants_linger(args, linger) {
             manager::enable_linger()?;
@@ -150,7 +150,7 @@ fn calls_json(service: &Service) -> Value {
 fn uninstall(args: &Removing) -> Result<Exit, Failure> {
     let (around, home) = Context::surroundings()?;
     let service = manager::service(&around, std::time::Duration::ZERO)?;
-    let undoing = wiring::uninstall::service(&around.state, &service.program, &paths(&service))
+    let undoing = integrate::uninstall::service(&around.state, &service.program, &paths(&service))
         .map_err(|error| refuse(&error))?;
     let changes = undoing.changes();
     let mut out = Out::new();
@@ -163,7 +163,7 @@ fn uninstall(args: &Removing) -> Result<Exit, Failure> {
             agree(&mut out, Consent::of(args.yes, args.json), "Take this out?")?;
         }
         let_go(&service, &undoing)?;
-        wiring::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;
+        integrate::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;
         forget(&service, &undoing)?;
     }
     if args.json {
@@ -186,7 +186,7 @@ pub(crate) fn paths(service: &Service) -> Vec<std::path::PathBuf> {
 }
 
 /// The service as this machine would have it, where it has a home.
-pub(crate) fn of(around: &doctor::Surroundings) -> Result<Service, Failure> {
+pub(crate) fn of(around: &repair::Surroundings) -> Result<Service, Failure> {
     manager::service(around, std::time::Duration::ZERO)
 }
 

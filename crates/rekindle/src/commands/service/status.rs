@@ -1,9 +1,9 @@
 //! `rekindle service status`: what is installed, whether it runs, when it ran and when it will.
 
+use integrate::service::{Service, UnitFile};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::StateDir;
-use wiring::service::{Service, UnitFile};
+use store::StateDir;
 
 use super::manager::{self, Linger, Unit};
 use super::{refuse, word};
@@ -25,7 +25,7 @@ pub(super) fn run(as_json: bool) -> Result<Exit, Failure> {
     let (around, _) = Context::surroundings()?;
     let config = Context::configuration(&around)?;
     let service = manager::service(&around, config.save.interval)?;
-    let plan = wiring::service::plan(&around.state, &service).map_err(|error| refuse(&error))?;
+    let plan = integrate::service::plan(&around.state, &service).map_err(|error| refuse(&error))?;
     let changes = plan.changes();
     let row = |file: UnitFile| {
         let installed = file.path.exists();
@@ -122,7 +122,7 @@ fn words(
 
 /// When the last restore was, and what came of it.
 fn last_restore(state: &StateDir) -> Option<Value> {
-    let bytes = state::files::read(state.instances().join("restore/last-restore.json")).ok()?;
+    let bytes = store::files::read(state.instances().join("restore/last-restore.json")).ok()?;
     let whole: Value = serde_json::from_slice(&bytes).ok()?;
     Some(json!({"at": whole["at"], "restored": whole["restored"], "total": whole["total"]}))
 }

@@ -1,10 +1,10 @@
 //! The same for scripts.
 
 use agents::SessionKey;
-use doctor::Lost;
+use repair::Lost;
 use serde_json::{Value, json};
-use settle::view::AgentView;
-use state::pause::Pause;
+use sessions::view::AgentView;
+use store::pause::Pause;
 
 use crate::survey::Survey;
 

@@ -5,7 +5,7 @@ mod table;
 
 use std::path::Path;
 
-use settle::view::{AgentView, State};
+use sessions::view::{AgentView, State};
 
 pub(crate) use json::pause_json;
 pub(crate) use table::paused_words;
@@ -163,7 +163,7 @@ pub(crate) const WAKE: &str = "To start a waiting agent, press Enter in its pane
 fn nobody(context: &Context, survey: &Survey, args: &Args) -> String {
     if survey.view.agents.is_empty() {
         let state = context.clinic.state.path();
-        let wired = context.clinic.configs.iter().any(|config| wiring::is_wired(state, config.path()));
+        let wired = context.clinic.configs.iter().any(|config| integrate::is_wired(state, config.path()));
         let how = if wired { "start one" } else { "connect them with `rekindle init`, then start one" };
         return format!("No agents yet: {how}.");
     }

@@ -1,9 +1,9 @@
 //! The table of agents, and what stands around it.
 
 use jiff::Timestamp;
-use settle::view::{AgentView, State};
-use state::pause::Pause;
-use state::record::Grade;
+use sessions::view::{AgentView, State};
+use store::pause::Pause;
+use store::record::Grade;
 
 use crate::context::Context;
 use crate::output::{Cell, Colour, Column, Fit, Table, age, count, one_line};
@@ -31,7 +31,7 @@ pub(super) fn table(context: &Context, survey: &Survey, shown: &[&AgentView]) ->
     let mut table = Table::new(&COLUMNS);
     for agent in shown {
         let plain = |text: String| Cell::new(text);
-        let text = |fact: &Option<settle::view::Fact<String>>| {
+        let text = |fact: &Option<sessions::view::Fact<String>>| {
             fact.as_ref().map(|fact| one_line(&fact.value, LONGEST_LABEL)).unwrap_or_default()
         };
         let when = |at: Option<Timestamp>| at.map(|at| age(at, survey.now)).unwrap_or_default();

@@ -7,10 +7,10 @@ pub(crate) use restore::source_of;
 
 use agents::SessionId;
 use agents::claude::ConfigDir;
-use doctor::{Refusal, Target};
 use jiff::Timestamp;
 use recovery::{DecisionRecord, UndoStep};
-use state::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
+use repair::{Refusal, Target};
+use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use mux::Respawn;
+use layouts::{Save, Texts, UndoneRestore};
 use recovery::{DecisionRecord, TakenBack, UndoStep, undo_plan};
-use saves::{Save, Texts, UndoneRestore};
-use settle::{Life, Settled};
-use state::journal::{Entry, Journal};
-use state::lock::Lock;
-use state::operations::{self, Effect, EffectState, Operation};
-use state::record::{SessionRecord, Status};
-use state::saves::Loaded;
+use sessions::{Life, Settled};
+use store::journal::{Entry, Journal};
+use store::lock::Lock;
+use store::operations::{self, Effect, EffectState, Operation};
+use store::record::{SessionRecord, Status};
+use store::saves::Loaded;
+use tmux::Respawn;
 
 use crate::commands::save::{PATIENCE, after_undo, saver};
 use crate::context::Context;
@@ -112,7 +112,7 @@ fn close(step: &UndoStep) -> Result<(), Failure> {
     match &step.what {
         TakenBack::Keep(_) => Ok(()),
         TakenBack::Close => {
-            mux::close(&step.socket, &[&step.id], TMUX_DEADLINE);
+            tmux::close(&step.socket, &[&step.id], TMUX_DEADLINE);
             Ok(())
         }
         TakenBack::Shell => {
@@ -121,7 +121,7 @@ fn close(step: &UndoStep) -> Result<(), Failure> {
             let words = vec!["env".to_owned(), shell];
             let (pane, cwd) = (step.id.clone(), step.cwd.to_string_lossy().into_owned());
             let respawn = Respawn { pane, cwd, variables: Vec::new(), words };
-            Ok(mux::respawn(&step.socket, &[respawn], TMUX_DEADLINE)?)
+            Ok(tmux::respawn(&step.socket, &[respawn], TMUX_DEADLINE)?)
         }
     }
 }
@@ -167,13 +167,13 @@ pub(crate) fn source_of(
 ) -> Option<(Loaded, Save)> {
     let saver = saver(context).ok()?;
     let load = |id: &str| {
-        let loaded = state::saves::load(&saver.state, saver.key.reading(), id).ok()?;
+        let loaded = store::saves::load(&saver.state, saver.key.reading(), id).ok()?;
         let save = Save::of(&loaded)?;
         Some((loaded, save))
     };
     let has = |save: &Save| {
         save.servers.iter().any(|server| {
-            let mark = |pane: &mux::PaneShot| server.tmux.mark(&pane.id);
+            let mark = |pane: &tmux::PaneShot| server.tmux.mark(&pane.id);
             let ours = |mark: &String| record.panes.iter().any(|pane| pane.mark == *mark);
             server.tmux.panes().map(mark).any(|mark| ours(&mark))
         })
@@ -183,7 +183,7 @@ pub(crate) fn source_of(
     }
     let known = effect.save.as_deref().and_then(load);
     let found = known.or_else(|| {
-        let listed = state::saves::list(&saver.state, saver.key.reading()).ok()?;
+        let listed = store::saves::list(&saver.state, saver.key.reading()).ok()?;
         let before = listed.generations.iter().filter(|save| save.head.saved_at <= record.at);
         before.filter_map(|save| load(&save.id)).find(|(_, save)| has(save))
     });
@@ -194,6 +194,6 @@ pub(crate) fn source_of(
 }
 
 fn texts_of(loaded: &Loaded) -> Option<Texts> {
-    let panes = saves::unpack(&loaded.packed()?).ok()?;
+    let panes = layouts::unpack(&loaded.packed()?).ok()?;
     Some(Texts { panes, taken_at: loaded.head.scrollback_taken()? })
 }

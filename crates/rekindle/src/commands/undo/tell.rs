@@ -2,7 +2,7 @@
 
 use recovery::{TakenBack, UndoStep};
 use serde_json::{Value, json};
-use state::operations::{EffectKind, Operation};
+use store::operations::{EffectKind, Operation};
 
 use super::{Args, Panes, Reported, Status};
 use crate::commands::history::{kind_word, operation_json};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use state::lock::{Lock, LockError};
-use state::{StateDir, durable};
+use store::lock::{Lock, LockError};
+use store::{StateDir, durable};
 use vault::{OnlyHere, Vault};
 
 use crate::exit::{Exit, Failure};
@@ -100,9 +100,9 @@ fn lock_paths(state: &StateDir) -> Vec<PathBuf> {
         let named = there.filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix));
         named.map(|entry| entry.path())
     };
-    let mut paths = vec![state::saves::restore_lock(state, None)];
+    let mut paths = vec![store::saves::restore_lock(state, None)];
     paths.extend(there("restore-"));
-    paths.push(settle::lock_path(state));
+    paths.push(sessions::lock_path(state));
     paths.extend(["mirror", "git", "tick", "saves"].map(|name| state.locks().join(name)));
     paths.extend(there("repair-"));
     paths

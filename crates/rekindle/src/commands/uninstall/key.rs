@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use doctor::Surroundings;
-use state::durable;
+use repair::Surroundings;
+use store::durable;
 
 use crate::context::Context;
 

@@ -4,10 +4,10 @@ mod held;
 mod key;
 mod tags;
 
+use integrate::uninstall::Shapes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::StateDir;
-use wiring::uninstall::Shapes;
+use store::StateDir;
 
 use self::held::{Alone, Held, may_go};
 use crate::commands::init::{Shown, changes_json, fail, notes_json, program, refuse};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let tmux = home.as_deref().map(|home| tmux_wish::wish(home, &program));
     let service = service::of(&around)?;
     let shapes = Shapes { tmux, files: service::paths(&service) };
-    let undoing = wiring::uninstall::plan(&around.state, &program, &configs, &shapes)
+    let undoing = integrate::uninstall::plan(&around.state, &program, &configs, &shapes)
         .map_err(|error| refuse(&error))?;
     let held = if args.keep_data { None } else { Some(Held::look(state.as_ref())?) };
     let key = key::of(&around).filter(|_| held.is_some());
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             only_here = Some(alone.only_here.conversations.len());
         }
         service::let_go(&service, &undoing)?;
-        wiring::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;
+        integrate::uninstall::undo(&undoing, Timestamp::now()).map_err(fail)?;
         service::forget(&service, &undoing)?;
         untagged = tags::take_off(state.as_ref());
         // The undoing itself has left a word in it.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use mux::Listing;
 use serde_json::Value;
-use state::{StateDir, record, saves};
+use store::{StateDir, record, saves};
+use tmux::Listing;
 
 use crate::context::{Context, TMUX_DEADLINE};
 
@@ -21,10 +21,10 @@ pub(super) fn take_off(state: Option<&StateDir>) -> usize {
     }
     let mut taken = 0;
     for socket in sockets {
-        let Listing::Alive(server) = mux::list(&socket, TMUX_DEADLINE) else { continue };
-        mux::unhook(&socket, TMUX_DEADLINE);
+        let Listing::Alive(server) = tmux::list(&socket, TMUX_DEADLINE) else { continue };
+        tmux::unhook(&socket, TMUX_DEADLINE);
         // One by one: a pane that closes meanwhile keeps none of the others from losing theirs.
-        let had = |pane: &&mux::Pane| mux::strip(&socket, &pane.id, TMUX_DEADLINE).unwrap_or_default();
+        let had = |pane: &&tmux::Pane| tmux::strip(&socket, &pane.id, TMUX_DEADLINE).unwrap_or_default();
         taken += server.panes.iter().filter(had).count();
     }
     taken

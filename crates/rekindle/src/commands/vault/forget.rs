@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use agents::claude::ConfigDir;
-use doctor::{AccountSession, Target};
 use forget::Eraser;
 use jiff::Timestamp;
+use repair::{AccountSession, Target};
 use serde_json::json;
-use state::operations::{Effect, EffectKind};
+use store::operations::{Effect, EffectKind};
 use vault::Key;
 
 use super::{find_among, vaulted};

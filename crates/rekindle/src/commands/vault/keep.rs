@@ -6,7 +6,7 @@ use std::time::Duration;
 use agents::claude::{MANAGED_SETTINGS, managed_retention};
 use jiff::Timestamp;
 use serde_json::json;
-use state::operations::{Effect, EffectKind};
+use store::operations::{Effect, EffectKind};
 use vault::Policy;
 
 use crate::context::Context;

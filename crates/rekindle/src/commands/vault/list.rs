@@ -62,7 +62,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&format!("{name}  damaged copy: {}", copy.damage.join("; ")));
     }
     for (loss, lost) in context.clinic.losses()? {
-        if let (Some(session), Some(lost @ doctor::Lost::Choice { .. })) = (&loss.session, &lost) {
+        if let (Some(session), Some(lost @ repair::Lost::Choice { .. })) = (&loss.session, &lost) {
             let key = context.clinic.key_at(session, &loss.path);
             out.line(&key.short());
             lost.remedy_lines(&key).iter().for_each(|line| out.line(&format!("  {line}")));

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use agents::claude::ConfigDir;
 use clap::Subcommand;
-use doctor::{AccountSession, pick};
+use repair::{AccountSession, pick};
 use vault::{Conversation, Wanted};
 
 pub(crate) use keep::prune_quietly;

@@ -1,6 +1,6 @@
 //! Backups of an earlier repair tool: removed where the vault has every row of them, after a yes.
 
-use doctor::{OldBackup, old_backups};
+use repair::{OldBackup, old_backups};
 use serde_json::json;
 
 use super::sync::sync_all;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionId;
 use agents::claude::ConfigDir;
-use doctor::{AccountSession, Refusal};
+use repair::{AccountSession, Refusal};
 use serde_json::json;
 use transcript::{Buffer, Transcript};
 use vault::{Choice, Conversation, Key, Wanted};
@@ -136,7 +136,7 @@ pub(super) fn restore_to(
             &name,
             Some(choice.generation.number),
             path,
-            state::durable::Kept::default(),
+            store::durable::Kept::default(),
         )?;
     }
     say_restored(&key.session, &choice, path, dry_run, json)

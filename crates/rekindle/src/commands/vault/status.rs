@@ -22,7 +22,7 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
                 json!({
                     "sessionId": loss.session.as_ref().map(|session| session.as_str()),
                     "path": loss.path.to_string_lossy(), "event": loss.event, "generation": loss.generation,
-                    "loses": lost.as_ref().map(doctor::Lost::loses), "remedy": remedy,
+                    "loses": lost.as_ref().map(repair::Lost::loses), "remedy": remedy,
                 })
             })
             .collect();
