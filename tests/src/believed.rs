@@ -9,7 +9,7 @@ use agents::SessionId;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use store::seal::Key;
+use store::mac::Key;
 
 use crate::home::Home;
 use crate::process::{self, Running, wait_until};

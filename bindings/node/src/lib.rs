@@ -5,7 +5,7 @@
 //! seconds, and four of them would keep Node from opening any file at all.
 
 mod answer;
-mod desk;
+mod batcher;
 mod guard;
 mod repairs;
 mod scans;
@@ -14,7 +14,7 @@ mod values;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
-use repair::Surroundings;
+use repair::Paths;
 
 use crate::answer::Answer;
 use crate::values::{SessionRepairResult, SessionScanResult};
@@ -23,7 +23,7 @@ use crate::values::{SessionRepairResult, SessionScanResult};
 #[napi(catch_unwind)]
 pub fn scan<'env>(env: &'env Env, file_path: String) -> napi::Result<Object<'env>> {
     let (answer, promise) = Answer::<SessionScanResult>::new(env)?;
-    scans::ask(surroundings(), vec![file_path], move |results| {
+    scans::ask(machine_paths(), vec![file_path], move |results| {
         answer.give(results.and_then(|results| results.into_iter().next().ok_or_else(|| "no result".into())));
     })?;
     Ok(promise)
@@ -33,7 +33,7 @@ pub fn scan<'env>(env: &'env Env, file_path: String) -> napi::Result<Object<'env
 #[napi(catch_unwind)]
 pub fn scan_batch<'env>(env: &'env Env, file_paths: Vec<String>) -> napi::Result<Object<'env>> {
     let (answer, promise) = Answer::<Vec<SessionScanResult>>::new(env)?;
-    scans::ask(surroundings(), file_paths, move |results| answer.give(results))?;
+    scans::ask(machine_paths(), file_paths, move |results| answer.give(results))?;
     Ok(promise)
 }
 
@@ -41,12 +41,12 @@ pub fn scan_batch<'env>(env: &'env Env, file_paths: Vec<String>) -> napi::Result
 #[napi(catch_unwind)]
 pub fn repair<'env>(env: &'env Env, file_path: String) -> napi::Result<Object<'env>> {
     let (answer, promise) = Answer::<SessionRepairResult>::new(env)?;
-    repairs::ask(surroundings(), file_path, answer)?;
+    repairs::ask(machine_paths(), file_path, answer)?;
     Ok(promise)
 }
 
 /// What the environment says at this moment; `None` where there is no home directory.
-fn surroundings() -> Option<Surroundings> {
+fn machine_paths() -> Option<Paths> {
     let home = etcetera::home_dir().ok()?;
-    Some(Surroundings::new(&home, |name| std::env::var_os(name)))
+    Some(Paths::new(&home, |name| std::env::var_os(name)))
 }

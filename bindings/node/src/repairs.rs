@@ -2,37 +2,37 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use agents::claude::TranscriptFile;
-use repair::{Clinic, PutBack, RepairOptions, RepairOutcome, RepairStatus, Surroundings};
+use repair::{Paths, PutBack, RepairOptions, RepairOutcome, RepairStatus, Repairer};
 use transcript::{Buffer, Status};
 
 use crate::answer::Answer;
-use crate::desk::Desk;
+use crate::batcher::Batcher;
 use crate::guard::guard;
 use crate::values::{SessionRepairResult, session_id};
 
 struct Request {
-    surroundings: Option<Surroundings>,
+    machine_paths: Option<Paths>,
     path: String,
     answer: Answer<SessionRepairResult>,
 }
 
-static DESK: Desk<Request> = Desk::new("rekindle-repairs", serve);
+static BATCHER: Batcher<Request> = Batcher::new("rekindle-repairs", serve);
 
 /// Repairs a file.
 pub(crate) fn ask(
-    surroundings: Option<Surroundings>,
+    machine_paths: Option<Paths>,
     path: String,
     answer: Answer<SessionRepairResult>,
 ) -> napi::Result<()> {
-    DESK.ask(Request { surroundings, path, answer })
+    BATCHER.ask(Request { machine_paths, path, answer })
 }
 
 /// Repairs all who wait together: their old files are watched together, so that many take no longer than one.
 fn serve(waiting: &mut VecDeque<Request>) {
     let round = next_round(waiting);
-    let Some(surroundings) = round.first().map(|request| request.surroundings.clone()) else { return };
+    let Some(machine_paths) = round.first().map(|request| request.machine_paths.clone()) else { return };
     let paths: Vec<&str> = round.iter().map(|request| request.path.as_str()).collect();
-    let results = guard(|| repair_all(surroundings.as_ref(), &paths));
+    let results = guard(|| repair_all(machine_paths.as_ref(), &paths));
     match results {
         Ok(results) => {
             for (request, result) in round.into_iter().zip(results) {
@@ -49,11 +49,12 @@ fn serve(waiting: &mut VecDeque<Request>) {
 
 /// Takes each session once: a repair holds its session's lock until the round is over.
 fn next_round(waiting: &mut VecDeque<Request>) -> Vec<Request> {
-    let surroundings = waiting.front().map(|request| request.surroundings.clone());
+    let machine_paths = waiting.front().map(|request| request.machine_paths.clone());
     let mut sessions = HashSet::new();
     let (mut round, mut later) = (Vec::new(), VecDeque::new());
     for request in waiting.drain(..) {
-        if Some(&request.surroundings) == surroundings.as_ref() && sessions.insert(session_id(&request.path))
+        if Some(&request.machine_paths) == machine_paths.as_ref()
+            && sessions.insert(session_id(&request.path))
         {
             round.push(request);
         } else {
@@ -64,24 +65,24 @@ fn next_round(waiting: &mut VecDeque<Request>) -> Vec<Request> {
     round
 }
 
-fn repair_all(surroundings: Option<&Surroundings>, paths: &[&str]) -> Vec<SessionRepairResult> {
+fn repair_all(machine_paths: Option<&Paths>, paths: &[&str]) -> Vec<SessionRepairResult> {
     let fail_all = |reason: String| {
         paths.iter().map(|path| SessionRepairResult::failed(path, reason.clone(), 0)).collect::<Vec<_>>()
     };
-    let Some(surroundings) = surroundings else {
+    let Some(machine_paths) = machine_paths else {
         return fail_all("there is no home directory; set HOME, or REKINDLE_STATE_DIR".to_owned());
     };
-    let clinic = match surroundings.config().map_err(anyhow::Error::from) {
-        Ok(config) => surroundings.clinic(&config).map_err(anyhow::Error::from),
+    let repairer = match machine_paths.config().map_err(anyhow::Error::from) {
+        Ok(config) => machine_paths.repairer(&config).map_err(anyhow::Error::from),
         Err(error) => Err(error),
     };
-    let clinic = match clinic {
-        Ok(clinic) => clinic,
+    let repairer = match repairer {
+        Ok(repairer) => repairer,
         Err(error) => return fail_all(sentence(&error)),
     };
-    let files: Vec<_> = paths.iter().map(|path| clinic.transcript_at(Path::new(path))).collect();
+    let files: Vec<_> = paths.iter().map(|path| repairer.transcript_at(Path::new(path))).collect();
     let there: Vec<_> = files.iter().flatten().cloned().collect();
-    let mut outcomes = repair_files(&clinic, &there).into_iter();
+    let mut outcomes = repair_files(&repairer, &there).into_iter();
     let mut buffer = Buffer::default();
     let mut result = |path: &&str, file: Result<_, repair::TargetError>| {
         let depth = repair::scan_file(Path::new(path), &mut buffer).chain_depth;
@@ -96,10 +97,10 @@ fn repair_all(surroundings: Option<&Surroundings>, paths: &[&str]) -> Vec<Sessio
 }
 
 /// Puts back what is gone, mends what is broken, and mends what came back broken.
-fn repair_files(clinic: &Clinic, files: &[TranscriptFile]) -> Vec<Result<RepairOutcome, repair::Error>> {
-    let repair = |files: &[TranscriptFile]| clinic.repair(files, RepairOptions::default(), |_| {});
+fn repair_files(repairer: &Repairer, files: &[TranscriptFile]) -> Vec<Result<RepairOutcome, repair::Error>> {
+    let repair = |files: &[TranscriptFile]| repairer.repair(files, RepairOptions::default(), |_| {});
     // Where that fails or is refused, the repair finds the same and says it.
-    let back = |file: &TranscriptFile| clinic.restore_at(file).ok()?.and_then(Result::ok);
+    let back = |file: &TranscriptFile| repairer.restore_at(file).ok()?.and_then(Result::ok);
     let backs: Vec<Option<PutBack>> =
         files.iter().map(|file| if file.path.exists() { None } else { back(file) }).collect();
     let mut outcomes = repair(files);

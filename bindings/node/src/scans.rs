@@ -4,38 +4,38 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use repair::{Clinic, Surroundings, Survey};
+use repair::{Paths, Repairer, Survey};
 use transcript::Buffer;
 
-use crate::desk::Desk;
+use crate::batcher::Batcher;
 use crate::guard::guard;
 use crate::values::SessionScanResult;
 
 type Results = Result<Vec<SessionScanResult>, String>;
 
 struct Request {
-    surroundings: Option<Surroundings>,
+    machine_paths: Option<Paths>,
     paths: Vec<String>,
     answer: Box<dyn FnOnce(Results) + Send>,
 }
 
-static DESK: Desk<Request> = Desk::new("rekindle-scans", serve);
+static BATCHER: Batcher<Request> = Batcher::new("rekindle-scans", serve);
 
 /// Scans some files, and hands the results over on a thread of our own.
 pub(crate) fn ask(
-    surroundings: Option<Surroundings>,
+    machine_paths: Option<Paths>,
     paths: Vec<String>,
     answer: impl FnOnce(Results) + Send + 'static,
 ) -> napi::Result<()> {
-    DESK.ask(Request { surroundings, paths, answer: Box::new(answer) })
+    BATCHER.ask(Request { machine_paths, paths, answer: Box::new(answer) })
 }
 
 /// Looks around once for all who wait: a thousand scans must not read the process table a thousand times.
 fn serve(waiting: &mut VecDeque<Request>) {
-    let Some(surroundings) = waiting.front().map(|request| request.surroundings.clone()) else { return };
-    let same = waiting.iter().take_while(|request| request.surroundings == surroundings).count();
+    let Some(machine_paths) = waiting.front().map(|request| request.machine_paths.clone()) else { return };
+    let same = waiting.iter().take_while(|request| request.machine_paths == machine_paths).count();
     let round: Vec<Request> = waiting.drain(..same).collect();
-    let around = guard(|| surroundings.as_ref().and_then(Around::look)).map(Arc::new);
+    let around = guard(|| machine_paths.as_ref().and_then(Around::look)).map(Arc::new);
     for Request { paths, answer, .. } in round {
         let around = around.clone();
         let work = move || answer(around.and_then(|around| guard(|| scan_all((*around).as_ref(), &paths))));
@@ -50,16 +50,16 @@ fn serve(waiting: &mut VecDeque<Request>) {
 
 /// What is known besides the files.
 struct Around {
-    clinic: Clinic,
+    repairer: Repairer,
     survey: Survey,
 }
 
 impl Around {
     /// `None` where the state directory or the vault cannot be used: a scan goes by the file alone then.
-    fn look(surroundings: &Surroundings) -> Option<Around> {
-        let clinic = surroundings.clinic(&surroundings.config().ok()?).ok()?;
-        let survey = clinic.survey().ok()?;
-        Some(Around { clinic, survey })
+    fn look(machine_paths: &Paths) -> Option<Around> {
+        let repairer = machine_paths.repairer(&machine_paths.config().ok()?).ok()?;
+        let survey = repairer.survey().ok()?;
+        Some(Around { repairer, survey })
     }
 }
 
@@ -70,9 +70,9 @@ fn scan_all(around: Option<&Around>, paths: &[String]) -> Vec<SessionScanResult>
 
 fn scan(around: Option<&Around>, path: &str, buffer: &mut Buffer) -> SessionScanResult {
     let at = Path::new(path);
-    let known = around.and_then(|Around { clinic, survey }| {
-        let file = clinic.transcript_at(at).ok()?;
-        clinic.scan_file(&file, survey, buffer).ok()
+    let known = around.and_then(|Around { repairer, survey }| {
+        let file = repairer.transcript_at(at).ok()?;
+        repairer.scan_file(&file, survey, buffer).ok()
     });
     match known {
         Some(scan) => SessionScanResult::of_session(path, scan),

@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::clean::clean;
 use crate::cut::{beginning, characters, last_lines, shorten, tokens};
 use crate::exchange::Step;
+use crate::exchanges::Exchanges;
 use crate::fit::{Limits, fit};
 use crate::go_on::{Back, GoOn, in_file};
 use crate::half_done::{half_done, in_short};
 use crate::handoff::Handoff;
-use crate::talk::Talk;
 use crate::template::{Template, Variable};
 use crate::when::local;
 
@@ -42,9 +42,9 @@ pub struct Material<'a> {
     /// What a compaction or the agent summed up.
     pub summary: Option<&'a str>,
     /// What its transcript says; empty where there is none.
-    pub talk: Talk,
+    pub talk: Exchanges,
     /// What was prepared when its last turn ended, for want of a transcript and a screen.
-    pub prepared: Talk,
+    pub prepared: Exchanges,
     /// What its terminal showed, unless that is older than the transcript.
     pub screen: Option<&'a str>,
     /// What a tracker of tasks knows.
@@ -187,9 +187,9 @@ impl Material<'_> {
     }
 
     /// What was said, where that comes from, and whether a screen had more of it.
-    fn sources(&self, shown: Option<&str>) -> (Talk, Option<Source>, bool) {
+    fn sources(&self, shown: Option<&str>) -> (Exchanges, Option<Source>, bool) {
         let mut talk = self.talk.clone();
-        let read = shown.and_then(Talk::of_screen);
+        let read = shown.and_then(Exchanges::of_screen);
         match read {
             Some(read) if talk.is_empty() => return (read, Some(Source::Scrollback), false),
             Some(read) => {
@@ -208,7 +208,7 @@ impl Material<'_> {
         (self.prepared.clone(), source, false)
     }
 
-    fn values(&self, talk: &Talk, limits: Limits) -> Values {
+    fn values(&self, talk: &Exchanges, limits: Limits) -> Values {
         let mut values = Values(Default::default());
         let part = characters(limits.tokens) / 4;
         values.set(Variable::Name, Some(clean(self.name.unwrap_or("an agent without a name"))));

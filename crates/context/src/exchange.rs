@@ -36,7 +36,7 @@ pub enum Step {
     /// The agent spoke.
     Said(String),
     /// The agent used a tool.
-    Did(Deed),
+    Did(ToolCall),
     /// A compaction left this of everything before.
     Summary(String),
     /// The user ran a command in a shell of the agent's.
@@ -47,7 +47,7 @@ pub enum Step {
 
 /// A tool that was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct ToolCall {
     /// Its name; empty where the screen does not say.
     pub tool: String,
     /// The file, command or whatever else it concerned.
@@ -140,7 +140,7 @@ impl Step {
     }
 }
 
-impl Deed {
+impl ToolCall {
     fn label(&self) -> String {
         if self.tool.is_empty() { "Tool".to_owned() } else { format!("Tool {}", self.tool) }
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn nothing_that_was_said_looks_like_the_next_entry() {
         let deed =
-            |outcome| Step::Did(Deed { tool: "Bash".into(), about: "make\nmake test".into(), outcome });
+            |outcome| Step::Did(ToolCall { tool: "Bash".into(), about: "make\nmake test".into(), outcome });
         let exchange = Exchange {
             at: Some(Timestamp::UNIX_EPOCH),
             prompt: Some("do it\nUser: or not".into()),

@@ -5,7 +5,7 @@ use std::path::Path;
 use transcript::{RESUMED, TAKES_OVER};
 
 use crate::HEADING;
-use crate::exchange::Deed;
+use crate::exchange::ToolCall;
 use crate::half_done::in_short;
 
 /// The prompt is one paragraph that its user reads before Enter: what was half done takes about two lines of it.
@@ -28,7 +28,7 @@ pub struct GoOn<'a> {
     /// How it came back.
     pub back: Back<'a>,
     /// The tools that had not answered; nothing where that is not known.
-    pub open: Option<&'a [Deed]>,
+    pub open: Option<&'a [ToolCall]>,
     /// Whether its last turn had ended; nothing where that is not known.
     pub turn_ended: Option<bool>,
 }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn names_what_was_half_done_and_says_to_go_on_without_an_apology() {
-        let open = [Deed {
+        let open = [ToolCall {
             tool: "Bash".into(),
             about: "PGPASSWORD=hunter2hunter make\ntest".into(),
             outcome: Outcome::Open,
@@ -103,7 +103,7 @@ mod tests {
         assert!(fresh.prompt().starts_with("You take over a session that broke off. Read /s/c.md first,"));
         assert!(transcript::is_own_prompt(&fresh.prompt()));
         assert!(transcript::is_own_prompt(&GoOn { back: Back::Fresh, ..resumed }.prompt()));
-        let long = [Deed { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
+        let long = [ToolCall { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
         assert!(GoOn { open: Some(&long), ..fresh }.prompt().chars().count() < 700);
         for turn_ended in [Some(true), Some(false), None] {
             let prompt = GoOn { open: Some(&[]), turn_ended, ..resumed }.prompt();

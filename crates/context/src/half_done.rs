@@ -2,7 +2,7 @@
 
 use crate::clean::clean;
 use crate::cut::beginning;
-use crate::exchange::Deed;
+use crate::exchange::ToolCall;
 
 /// A command may be a whole script.
 const LINES: usize = 12;
@@ -10,18 +10,18 @@ const CHARACTERS: usize = 1_200;
 
 /// What was half done, a line or more for each; nothing where nothing was. A call without an answer ran in part, was
 /// about to run or waited for its user: the transcript looks the same.
-pub fn half_done(open: &[Deed]) -> Option<String> {
+pub fn half_done(open: &[ToolCall]) -> Option<String> {
     let lines: Vec<String> = open.iter().map(|deed| format!("- {}", sentence(deed))).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// What was half done, on one line.
-pub(crate) fn in_short(open: &[Deed], most: usize) -> Option<String> {
+pub(crate) fn in_short(open: &[ToolCall], most: usize) -> Option<String> {
     let lines: Vec<String> = open.iter().map(|deed| clean(&deed.line())).collect();
     (!lines.is_empty()).then(|| crate::cut::shorten(&lines.join("; "), most))
 }
 
-fn sentence(deed: &Deed) -> String {
+fn sentence(deed: &ToolCall) -> String {
     let what = match deed.tool.as_str() {
         "Bash" | "PowerShell" => {
             "A command had not answered; it may have run in part, or not at all".to_owned()
@@ -49,8 +49,11 @@ mod tests {
 
     #[test]
     fn says_which_file_and_which_command() {
-        let deed =
-            |tool: &str, about: &str| Deed { tool: tool.into(), about: about.into(), outcome: Outcome::Open };
+        let deed = |tool: &str, about: &str| ToolCall {
+            tool: tool.into(),
+            about: about.into(),
+            outcome: Outcome::Open,
+        };
         let open = [
             deed("Write", "/p/cart.rs"),
             deed("Bash", "make && PGPASSWORD=hunter2hunter ./load\nmake test"),

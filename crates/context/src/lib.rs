@@ -7,6 +7,7 @@ mod brief;
 mod clean;
 mod cut;
 mod exchange;
+mod exchanges;
 mod fit;
 mod go_on;
 mod half_done;
@@ -15,19 +16,18 @@ mod merge;
 mod note;
 mod screen;
 mod short;
-mod talk;
 mod template;
 mod when;
 
 pub use brief::{Bead, Brief, HOOK_LIMIT, Material, Source};
 pub use cut::{shorten, tokens};
-pub use exchange::{Deed, Exchange, Origin, Outcome, Step};
+pub use exchange::{Exchange, Origin, Outcome, Step, ToolCall};
+pub use exchanges::Exchanges;
 pub use fit::Limits;
 pub use go_on::{Back, GoOn, in_file};
 pub use half_done::half_done;
 pub use note::{Resumed, Returned, after};
 pub use short::{Short, last_exchange};
-pub use talk::Talk;
 pub use template::{Given, Template, TemplateError, Variable};
 
 /// What every text for an agent begins with.

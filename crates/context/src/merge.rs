@@ -1,15 +1,15 @@
 //! What a screen shows beyond the end of a transcript: the newest rows may be lost, and a terminal still have them.
 
 use crate::exchange::{Exchange, Outcome, Step};
-use crate::talk::Talk;
+use crate::exchanges::Exchanges;
 
 /// Fewer characters than this may be alike by chance.
 const TELLING: usize = 12;
 
-impl Talk {
+impl Exchanges {
     /// Adds what a screen shows after the last thing that both have. Nothing is added where they have nothing in common:
     /// what came first could not be told. Says whether anything was.
-    pub fn extend(&mut self, screen: Talk) -> bool {
+    pub fn extend(&mut self, screen: Exchanges) -> bool {
         let Some(shared) = self.last_shown(&screen.exchanges) else { return false };
         let mut shown = screen.exchanges.into_iter().skip(shared);
         let Some(at_both) = shown.next() else { return false };
@@ -107,9 +107,9 @@ mod tests {
         Exchange { at: None, prompt: Some(prompt.to_owned()), steps, origin: Origin::Transcript }
     }
 
-    fn talk(exchanges: &[(&str, &str)]) -> Talk {
+    fn talk(exchanges: &[(&str, &str)]) -> Exchanges {
         let exchanges = exchanges.iter().map(|(prompt, said)| exchange(prompt, said)).collect();
-        Talk { exchanges, open: Vec::new() }
+        Exchanges { exchanges, open: Vec::new() }
     }
 
     #[track_caller]

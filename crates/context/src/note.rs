@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use crate::HEADING;
 use crate::clean::clean;
 use crate::cut::shorten;
-use crate::exchange::Deed;
+use crate::exchange::ToolCall;
 use crate::half_done::in_short;
 use crate::when::local;
 
@@ -39,7 +39,7 @@ pub struct Resumed<'a> {
     /// The user's zone.
     pub zone: &'a TimeZone,
     /// What had not answered; nothing where that is not known.
-    pub open: Option<&'a [Deed]>,
+    pub open: Option<&'a [ToolCall]>,
     /// The commands that run on without it, a sentence each.
     pub running: &'a [String],
     /// Whether its last turn had ended; nothing where that is not known.
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::exchange::Outcome;
 
-    fn resumed<'a>(open: &'a [Deed], zone: &'a TimeZone) -> Resumed<'a> {
+    fn resumed<'a>(open: &'a [ToolCall], zone: &'a TimeZone) -> Resumed<'a> {
         Resumed {
             name: Some("shop"),
             session: "1a2b3c4d",
@@ -160,12 +160,12 @@ Nothing was half done: your turn had ended.
 
     #[test]
     fn every_case_is_four_lines_and_says_what_to_check() {
-        let open = [Deed {
+        let open = [ToolCall {
             tool: "Bash".into(),
             about: "a && TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz b\nc".into(),
             outcome: Outcome::Open,
         }];
-        let long = [Deed { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
+        let long = [ToolCall { tool: "Bash".into(), about: "word ".repeat(500), outcome: Outcome::Open }];
         let zone = TimeZone::UTC;
         for reason in [
             Some("server_exit"),

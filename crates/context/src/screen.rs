@@ -5,12 +5,12 @@
 //! at. What belongs to a mark is indented by two columns, a result behind `⎿` by five. A tool that runs blinks: its mark
 //! is there only half of the time.
 
-use crate::exchange::{Deed, Exchange, Origin, Outcome, Step};
-use crate::talk::{Talk, open_at_end};
+use crate::exchange::{Exchange, Origin, Outcome, Step, ToolCall};
+use crate::exchanges::{Exchanges, open_at_end};
 
-impl Talk {
+impl Exchanges {
     /// Reads a screen and what scrolled off it; nothing where it shows no conversation.
-    pub fn of_screen(text: &str) -> Option<Talk> {
+    pub fn of_screen(text: &str) -> Option<Exchanges> {
         // Before `❯` the agent had `>`, which is a shell's mark too.
         let prompt = if text.lines().any(|line| line.starts_with('❯')) { '❯' } else { '>' };
         let mut reader = Reader {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self) -> Option<Talk> {
+    fn finish(mut self) -> Option<Exchanges> {
         self.enter(Inside::Nothing);
         // Many shells have the agent's mark too. Their commands get no answer of an agent, and stand above no composer.
         let (begun, above) = self.composed.unwrap_or_default();
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
             }
         }
         let open = open_at_end(&self.exchanges);
-        Some(Talk { exchanges: self.exchanges, open })
+        Some(Exchanges { exchanges: self.exchanges, open })
     }
 }
 
@@ -203,7 +203,7 @@ fn is_rule(line: &str) -> bool {
 }
 
 /// `Bash(make test)`, also over several lines; `server - tool (MCP)(…)`.
-fn deed(text: &str) -> Option<Deed> {
+fn deed(text: &str) -> Option<ToolCall> {
     let call = text.strip_suffix(')')?;
     let open = call.find("(MCP)(").map(|at| at + "(MCP)".len()).or_else(|| call.find('('))?;
     let (tool, about) = (&call[..open], &call[open + 1..]);
@@ -211,23 +211,23 @@ fn deed(text: &str) -> Option<Deed> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     let is_name = tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.chars().all(of_name)
         || tool.contains(" - ") && tool.chars().all(|c| of_name(c) || c == ' ');
-    is_name.then(|| Deed { tool: tool.to_owned(), about: about.to_owned(), outcome: Outcome::Open })
+    is_name.then(|| ToolCall { tool: tool.to_owned(), about: about.to_owned(), outcome: Outcome::Open })
 }
 
 /// Tools without their names. How 2.1.325 shows commands: `Running`, `Running · 5s`, and `Ran 2 shell commands` when they are done.
-fn running(text: &str) -> Option<Deed> {
-    let deed = |about: &str, outcome| Deed { tool: "Bash".to_owned(), about: about.to_owned(), outcome };
+fn running(text: &str) -> Option<ToolCall> {
+    let deed = |about: &str, outcome| ToolCall { tool: "Bash".to_owned(), about: about.to_owned(), outcome };
     if text == "Running" || text.starts_with("Running · ") {
         return Some(deed("", Outcome::Open));
     }
     if let Some(about) = text.lines().next()?.strip_suffix(" (ctrl+o to expand)") {
         // Several reads and searches in one line: `Reading 1 file…`, then `Read 1 file`.
         let outcome = if about.ends_with('…') { Outcome::Open } else { Outcome::Done(String::new()) };
-        return Some(Deed { tool: String::new(), ..deed(about, outcome) });
+        return Some(ToolCall { tool: String::new(), ..deed(about, outcome) });
     }
     // How it begins to show them, before it says how to see more.
     if text.ends_with('…') && counts(text, &["Running", "Reading", "Searching", "Listing"]) {
-        return Some(Deed { tool: String::new(), ..deed(text, Outcome::Open) });
+        return Some(ToolCall { tool: String::new(), ..deed(text, Outcome::Open) });
     }
     let commands = text.ends_with("shell command") || text.ends_with("shell commands");
     (commands && counts(text, &["Ran"])).then(|| deed(text, Outcome::Done(String::new())))
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<Exchange> {
-        Talk::of_screen(text).unwrap().exchanges
+        Exchanges::of_screen(text).unwrap().exchanges
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             "~/project > ls\nsrc",
             "* a list\n  of things",
         ] {
-            assert_eq!(Talk::of_screen(text), None, "{text}");
+            assert_eq!(Exchanges::of_screen(text), None, "{text}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
         );
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].prompt.as_deref(), Some("mend it\nplease"));
-        let deed = Deed {
+        let deed = ToolCall {
             tool: "Bash".into(),
             about: "make\n    test".into(),
             outcome: Outcome::Done("ok\nall".into()),

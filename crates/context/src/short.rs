@@ -8,7 +8,7 @@ use crate::HEADING;
 use crate::clean::clean;
 use crate::cut::shorten;
 use crate::exchange::{Exchange, Origin, Step};
-use crate::talk::Talk;
+use crate::exchanges::Exchanges;
 use crate::when::local;
 
 const PROMPT: &str = "Last prompt: ";
@@ -76,13 +76,13 @@ impl Short<'_> {
 }
 
 /// The last exchange that a short context holds: all that is left where transcript and screen are gone.
-pub fn last_exchange(text: &str) -> Talk {
+pub fn last_exchange(text: &str) -> Exchanges {
     let told = |begin: &str| text.lines().rev().find_map(|line| line.strip_prefix(begin)).map(str::to_owned);
     let (prompt, reply) = (told(PROMPT), told(REPLY));
     let steps: Vec<Step> = reply.map(Step::Said).into_iter().collect();
     let exchange = Exchange { at: None, prompt, steps, origin: Origin::Transcript };
     let known = exchange.prompt.is_some() || !exchange.steps.is_empty();
-    Talk { exchanges: known.then_some(exchange).into_iter().collect(), open: Vec::new() }
+    Exchanges { exchanges: known.then_some(exchange).into_iter().collect(), open: Vec::new() }
 }
 
 /// Text on one line without secrets. They go first: a word in their place may be longer than they were.
@@ -137,6 +137,6 @@ mod tests {
                 "{last:?}"
             );
         }
-        assert_eq!(last_exchange("RESTORATION CONTEXT\nTask: x\n"), Talk::default());
+        assert_eq!(last_exchange("RESTORATION CONTEXT\nTask: x\n"), Exchanges::default());
     }
 }

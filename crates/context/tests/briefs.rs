@@ -5,8 +5,8 @@ use std::path::Path;
 
 use context::handoff::{Handoff, Issue};
 use context::{
-    Bead, Brief, Deed, Exchange, HOOK_LIMIT, Limits, Material, Origin, Outcome, Source, Step, Talk, Template,
-    tokens,
+    Bead, Brief, Exchange, Exchanges, HOOK_LIMIT, Limits, Material, Origin, Outcome, Source, Step, Template,
+    ToolCall, tokens,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -24,8 +24,8 @@ fn material<'a>(zone: &'a TimeZone, handoff: &'a Handoff) -> Material<'a> {
         last_active: Some(Timestamp::UNIX_EPOCH),
         zone,
         summary: None,
-        talk: Talk::default(),
-        prepared: Talk::default(),
+        talk: Exchanges::default(),
+        prepared: Exchanges::default(),
         screen: None,
         handoff,
         running: &[],
@@ -36,8 +36,8 @@ fn brief(material: &Material<'_>, limits: Limits) -> Brief {
     material.brief(&Template::default(), limits, Path::new(FILE))
 }
 
-fn real(version_325: &str) -> Talk {
-    Talk::of(&Transcript::of(version_325.as_bytes(), None)).unwrap()
+fn real(version_325: &str) -> Exchanges {
+    Exchanges::of(&Transcript::of(version_325.as_bytes(), None)).unwrap()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn every_source_in_its_turn() {
     let (zone, none) = (TimeZone::UTC, Handoff::None);
     let screen = include_str!("real/2.1.31/killed.txt");
     let talk = real(include_str!("real/2.1.31/busy.jsonl"));
-    let early = Talk { exchanges: talk.exchanges[..3].to_vec(), open: Vec::new() };
+    let early = Exchanges { exchanges: talk.exchanges[..3].to_vec(), open: Vec::new() };
 
     let merged = brief(&Material { talk: early, screen: Some(screen), ..material(&zone, &none) }, ROOMY);
     assert_eq!((merged.source, merged.extended, merged.exchanges), (Some(Source::Transcript), true, 5));
@@ -190,7 +190,7 @@ fn what_a_hook_does_not_take_goes_to_a_file_that_a_prompt_names() {
         let step = Step::Said("word ".repeat(count));
         let exchange =
             Exchange { at: None, prompt: Some("ask".into()), steps: vec![step], origin: Origin::Transcript };
-        let talk = Talk { exchanges: vec![exchange], open: Vec::new() };
+        let talk = Exchanges { exchanges: vec![exchange], open: Vec::new() };
         brief(&Material { talk, ..material(&zone, &none) }, ROOMY)
     };
     let small = said(10);
@@ -204,13 +204,13 @@ fn what_a_hook_does_not_take_goes_to_a_file_that_a_prompt_names() {
     // The agent counts as JavaScript does: a pictograph is two.
     let pictures = Step::Said("🛒 ".repeat(3_300));
     let exchange = Exchange { at: None, prompt: None, steps: vec![pictures], origin: Origin::Transcript };
-    let talk = Talk { exchanges: vec![exchange], open: Vec::new() };
+    let talk = Exchanges { exchanges: vec![exchange], open: Vec::new() };
     let told = brief(&Material { talk, ..material(&zone, &none) }, ROOMY);
     assert!(told.text.chars().count() < HOOK_LIMIT && told.context_file.is_some());
 }
 
 fn exchange(prompt: &str, words: usize) -> Exchange {
-    let deed = Deed { tool: "Bash".into(), about: "make".into(), outcome: Outcome::Done("fine".into()) };
+    let deed = ToolCall { tool: "Bash".into(), about: "make".into(), outcome: Outcome::Done("fine".into()) };
     let steps = vec![Step::Said("speech ".repeat(words)), Step::Did(deed)];
     Exchange { at: None, prompt: Some(prompt.into()), steps, origin: Origin::Transcript }
 }
@@ -227,10 +227,10 @@ proptest! {
         let handoff = Handoff::Unasked { why: "it did not answer within 5 s".into() };
         let mut exchanges: Vec<Exchange> = sizes.iter().map(|words| exchange("later", *words)).collect();
         exchanges[0].prompt = Some("the very first prompt".into());
-        let open = vec![Deed { tool: "Write".into(), about: "/p/cart.rs".into(), outcome: Outcome::Open }];
+        let open = vec![ToolCall { tool: "Write".into(), about: "/p/cart.rs".into(), outcome: Outcome::Open }];
         let summary = "sum ".repeat(summary);
         let material = Material {
-            talk: Talk { exchanges, open },
+            talk: Exchanges { exchanges, open },
             summary: Some(&summary),
             ..material(&zone, &handoff)
         };
@@ -255,8 +255,8 @@ proptest! {
         let issue = Issue { id: "a".into(), notes: text.clone(), ..Issue::default() };
         let handoff = if way == 0 { Handoff::Own(vec![issue]) } else { Handoff::None };
         let mut material = material(&zone, &handoff);
-        let deed = |outcome| Step::Did(Deed { tool: "Bash".into(), about: text.clone(), outcome });
-        let with = |prompt: &str, steps: Vec<Step>, open: Vec<Deed>| Talk {
+        let deed = |outcome| Step::Did(ToolCall { tool: "Bash".into(), about: text.clone(), outcome });
+        let with = |prompt: &str, steps: Vec<Step>, open: Vec<ToolCall>| Exchanges {
             exchanges: vec![Exchange { at: None, prompt: Some(prompt.into()), steps, origin: Origin::Transcript }],
             open,
         };
@@ -268,7 +268,7 @@ proptest! {
             5 => material.talk = with(&text, vec![Step::Said(text.clone())], Vec::new()),
             6 => material.talk = with("x", vec![deed(Outcome::Failed(text.clone()))], Vec::new()),
             7 => {
-                let open = Deed { tool: "Bash".into(), about: text.clone(), outcome: Outcome::Open };
+                let open = ToolCall { tool: "Bash".into(), about: text.clone(), outcome: Outcome::Open };
                 material.talk = with("x", vec![Step::Did(open.clone())], vec![open]);
             }
             _ => {}

@@ -5,7 +5,7 @@
 //! the agent's own bookkeeping are left out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use context::{Deed, Exchange, Outcome, Step, Talk, half_done};
+use context::{Exchange, Exchanges, Outcome, Step, ToolCall, half_done};
 use transcript::Transcript;
 
 macro_rules! real {
@@ -26,13 +26,13 @@ const BUSY: [(&str, &str, &str, &str); 3] = [
     ("2.1.325", real!("2.1.325", "busy.jsonl"), real!("2.1.325", "busy.txt"), real!("2.1.325", "killed.txt")),
 ];
 
-fn talk(rows: &str) -> Talk {
-    Talk::of(&Transcript::of(rows.as_bytes(), None)).unwrap()
+fn talk(rows: &str) -> Exchanges {
+    Exchanges::of(&Transcript::of(rows.as_bytes(), None)).unwrap()
 }
 
 /// The steps in a word each.
 fn short(exchange: &Exchange) -> String {
-    let deed = |deed: &Deed| {
+    let deed = |deed: &ToolCall| {
         let end = match &deed.outcome {
             Outcome::Done(result) => format!(" → {}", result.lines().next().unwrap_or_default()),
             Outcome::Failed(_) => " ✗".to_owned(),
@@ -50,7 +50,7 @@ fn short(exchange: &Exchange) -> String {
     format!("{prompt}> {}", steps.collect::<Vec<_>>().join(" "))
 }
 
-fn all(talk: &Talk) -> Vec<String> {
+fn all(talk: &Exchanges) -> Vec<String> {
     talk.exchanges.iter().map(short).collect()
 }
 
@@ -83,7 +83,7 @@ fn what_was_half_done_is_known_from_the_transcript_and_from_the_screen() {
     for (version, rows, busy, killed) in BUSY {
         assert_eq!(half_done(&talk(rows).open).as_deref(), Some(command), "{version}");
         for screen in [busy, killed] {
-            let read = Talk::of_screen(screen).unwrap();
+            let read = Exchanges::of_screen(screen).unwrap();
             assert_eq!(half_done(&read.open).as_deref(), Some(command), "{version}: {:?}", all(&read));
         }
     }
@@ -91,7 +91,7 @@ fn what_was_half_done_is_known_from_the_transcript_and_from_the_screen() {
     for (version, rows, screen) in DIALOG {
         let told = half_done(&talk(rows).open).unwrap();
         assert_eq!(told, format!("{file}/home/u/project/src.txt"), "{version}");
-        let shown = half_done(&Talk::of_screen(screen).unwrap().open).unwrap();
+        let shown = half_done(&Exchanges::of_screen(screen).unwrap().open).unwrap();
         assert_eq!(shown, format!("{file}src.txt"), "{version}");
     }
 }
@@ -106,10 +106,10 @@ fn a_collapsed_tool_is_open_as_long_as_it_is_at_it() {
         ),
     ];
     for (screen, expect) in screens {
-        let open = Talk::of_screen(screen).unwrap().open;
+        let open = Exchanges::of_screen(screen).unwrap().open;
         assert_eq!(half_done(&open).unwrap(), format!("- {expect}"));
         let done = screen.replace("Reading 1 file… (", "Read 1 file (").replace("$ tail", "tail");
-        let read = Talk::of_screen(&done).unwrap();
+        let read = Exchanges::of_screen(&done).unwrap();
         assert_eq!(read.open, []);
         assert!(all(&read).last().unwrap().contains("[Read 1 file → "), "{:?}", all(&read));
     }
@@ -118,7 +118,7 @@ fn a_collapsed_tool_is_open_as_long_as_it_is_at_it() {
 #[test]
 fn screens_tell_the_same_as_far_as_they_show_it() {
     for (version, _, busy, _) in BUSY {
-        let read = Talk::of_screen(busy).unwrap();
+        let read = Exchanges::of_screen(busy).unwrap();
         let seen = all(&read);
         let expect: &[&str] = if version == "2.1.325" {
             // It has no scrollback, only a screen, and says how many commands there were and not which.
@@ -155,7 +155,7 @@ fn what_the_transcript_lost_comes_from_the_screen() {
         let cut = rows.find("reply-04").map(|at| rows[..at].rfind('\n').unwrap() + 1).unwrap();
         let mut known = talk(&rows[..cut]);
         assert_eq!(known.open, []);
-        assert!(known.extend(Talk::of_screen(busy).unwrap()), "{version}");
+        assert!(known.extend(Exchanges::of_screen(busy).unwrap()), "{version}");
         let told = all(&known);
         assert_eq!(told.len(), 5, "{version}: {told:#?}");
         assert!(told[3].ends_with("] reply-04: noted."), "{version}: {}", told[3]);
@@ -166,7 +166,7 @@ fn what_the_transcript_lost_comes_from_the_screen() {
         assert_eq!(known.open.len(), 1, "{version}");
         // What both have is not said twice, and the screen names nothing better.
         let mut whole = talk(rows);
-        assert!(!whole.extend(Talk::of_screen(busy).unwrap()), "{version}");
+        assert!(!whole.extend(Exchanges::of_screen(busy).unwrap()), "{version}");
         assert_eq!(whole, talk(rows), "{version}");
     }
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use store::StateDir;
 use store::durable;
+use store::mac::Key;
 use store::saves::{self, Draft, Head, Kind, Loaded, SCHEMA, SaveError, Scrollback};
-use store::seal::Key;
 
 use crate::resurrect::resurrected;
 use crate::save::{body, count};

@@ -56,7 +56,7 @@ pub fn objection(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tmux::{PaneShot, Shot, Window};
+    use tmux::{PaneShot, ServerSnapshot, Window};
 
     fn server(socket: &str, pid: u32, panes: usize) -> SavedServer {
         let pane = |at: usize| PaneShot { id: format!("%{at}"), ..PaneShot::default() };
@@ -71,7 +71,7 @@ mod tests {
             panes: (0..panes).map(pane).collect(),
         };
         SavedServer {
-            tmux: Shot {
+            tmux: ServerSnapshot {
                 socket: socket.into(),
                 pid,
                 start_time: 1,

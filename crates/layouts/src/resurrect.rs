@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use store::saves::{Counts, Head, Kind, SCHEMA};
-use tmux::{Link, PaneShot, Session, Shot, Window};
+use tmux::{Link, PaneShot, ServerSnapshot, Session, Window};
 
 use crate::mend::{self, PaneLine, WindowLine};
 use crate::save::{Save, SavedServer, counts};
@@ -43,7 +43,7 @@ pub fn resurrected(text: &str, now: Timestamp) -> Resurrected {
         pane.id = format!("%{at}");
     }
     let (socket, version) = (PathBuf::from("resurrect"), String::new());
-    let tmux = Shot { socket, pid: 0, start_time: identity(text), version, sessions, windows };
+    let tmux = ServerSnapshot { socket, pid: 0, start_time: identity(text), version, sessions, windows };
     let servers = vec![SavedServer { tmux, agents: Vec::new(), gone_since: None, wanted: false }];
     let head = Head {
         schema: SCHEMA,

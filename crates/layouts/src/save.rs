@@ -6,10 +6,10 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::mac::Origin;
 use store::record::Grade;
 use store::saves::{Counts, Head, Loaded};
-use store::seal::Origin;
-use tmux::Shot;
+use tmux::ServerSnapshot;
 
 /// Everything a save says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Save {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedServer {
     /// Sessions, windows and panes.
-    pub tmux: Shot,
+    pub tmux: ServerSnapshot,
     /// The panes with a known conversation.
     #[serde(default)]
     pub agents: Vec<Agent>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agents::SessionKey;
 use sessions::{Settled, owners};
 use store::record::{Grade, SessionRecord, Status, TmuxPlace};
-use tmux::{Shooting, Shot, shoot};
+use tmux::{ServerSnapshot, Shooting, shoot};
 
 use crate::guard::Unanswered;
 use crate::own_command::{is_restored_shell, offers_a_guess};
@@ -65,7 +65,7 @@ pub fn take(asked: Asked, settled: &Settled) -> Taken {
 }
 
 /// Agents write what a conversation is about into the title of their pane: of a forgotten one it is not kept.
-fn untitle(shot: &mut Shot, agents: &[Agent], settled: &Settled) {
+fn untitle(shot: &mut ServerSnapshot, agents: &[Agent], settled: &Settled) {
     for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
         let agent = agents.iter().find(|agent| agent.pane == pane.id).map(|agent| agent.session_id.clone());
         let session = agent.or_else(|| SessionKey::parse(pane.tag.as_deref()?).ok());
@@ -77,7 +77,7 @@ fn untitle(shot: &mut Shot, agents: &[Agent], settled: &Settled) {
 
 /// The agents in a server's panes: the live ones, and those that crashed there and are still waited for. A pane is known
 /// by its server's life and its id, however the socket is spelt.
-pub fn agents_in(shot: &Shot, settled: &Settled) -> Vec<Agent> {
+pub fn agents_in(shot: &ServerSnapshot, settled: &Settled) -> Vec<Agent> {
     let owners = owners(settled.records.values(), &settled.world);
     let mut agents: Vec<Agent> = owners
         .values()
@@ -142,7 +142,7 @@ pub fn agent(pane: &str, record: &SessionRecord) -> Agent {
 }
 
 /// A shot without the secrets that people pass on command lines and programs write into titles.
-fn scrubbed(mut shot: Shot) -> Shot {
+fn scrubbed(mut shot: ServerSnapshot) -> ServerSnapshot {
     for pane in shot.windows.iter_mut().flat_map(|window| &mut window.panes) {
         if is_restored_shell(&pane.start_command) {
             pane.start_command.clear();

@@ -3,7 +3,7 @@
 mod attempt;
 mod heal;
 mod proof;
-mod rungs;
+mod retry_policy;
 mod shell;
 mod start;
 
@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 use agents::SessionKey;
 use agents::claude::CHILD_VARIABLES;
-use context::Deed;
+use context::ToolCall;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layouts::GUESSED;
-use repair::Clinic;
+use repair::Repairer;
 use store::StateDir;
 use store::config::ResumeFallback;
 use store::launch::making;
 use store::lock::Lock;
+use store::mac::Key;
 use store::record::{Machine, SessionRecord};
-use store::seal::Key;
 use tmux::{Birth, FillPlan, Respawn, Title};
 
 use crate::briefing::Briefing;
 use crate::go_on::{GoingOn, Prompt};
 use crate::outcome::{Outcome, Restored};
+use crate::pane_match::Match;
 use crate::plan::{PaneStep, Plan, ServerPlan};
-use crate::seats::Seat;
 use attempt::{Attempt, Next};
 use proof::Judgement;
 pub use shell::carried;
@@ -42,7 +42,7 @@ pub struct Actor<'a> {
     /// What rekindle remembers.
     pub state: &'a StateDir,
     /// Transcripts and vault.
-    pub clinic: &'a Clinic,
+    pub repairer: &'a Repairer,
     /// The records, by conversation.
     pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// The machine that this is: runs of another one give no start its words.
@@ -62,7 +62,7 @@ pub struct Actor<'a> {
     /// Tell a fresh agent everything; the short context where there is nothing to gather it.
     pub briefing: Option<&'a Briefing<'a>>,
     /// What was half done in conversations that were started.
-    pub half_done: RefCell<BTreeMap<SessionKey, Option<Vec<Deed>>>>,
+    pub half_done: RefCell<BTreeMap<SessionKey, Option<Vec<ToolCall>>>>,
     /// When the machine was looked at for the plan.
     pub looked: Instant,
     /// Now.
@@ -157,7 +157,7 @@ impl Actor<'_> {
         };
         acted.started = Some(Instant::now());
         let seated = |step: &PaneStep| match &step.seat {
-            Seat::There { pane, .. } => Some(pane.clone()),
+            Match::There { pane, .. } => Some(pane.clone()),
             _ => ids.get(&step.mark).cloned(),
         };
         let judged: Vec<&str> = born.iter().map(|one| one.step().mark.as_str()).collect();
@@ -184,7 +184,7 @@ impl Actor<'_> {
                 self.wait_in(socket, step, pane.as_deref(), &why.unwrap_or_default());
                 continue;
             }
-            if step.seat == Seat::New && pane.is_none() {
+            if step.seat == Match::New && pane.is_none() {
                 done.push(Restored::of(step, Outcome::Failed, &no_pane));
                 continue;
             }
@@ -219,7 +219,7 @@ impl Actor<'_> {
     /// made for its agent starts nothing twice.
     fn firstborn<'p>(&self, server: &'p ServerPlan) -> (Vec<Started<'p>>, Vec<Restored>) {
         let (mut born, mut failed) = (Vec::new(), Vec::new());
-        let starts = |step: &&PaneStep| step.seat == Seat::New && step.decision.act.starts();
+        let starts = |step: &&PaneStep| step.seat == Match::New && step.decision.act.starts();
         for step in
             server.panes.iter().filter(starts).take(if self.lazy { 0 } else { self.max_parallel.max(1) })
         {
@@ -304,7 +304,7 @@ impl Actor<'_> {
         // A shell that an agent would take is taken by the page as well.
         let free = step.ours || turn == Turn::OnFocus;
         let (Some(pane), true) = (pane, free && step.session.is_some()) else { return };
-        if step.seat == Seat::New && why == step.decision.reason {
+        if step.seat == Match::New && why == step.decision.reason {
             return;
         }
         let folder = step.directory.as_deref().filter(|folder| folder.is_dir());

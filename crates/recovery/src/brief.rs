@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use agents::SessionKey;
-use context::{Back, Deed, GoOn, Resumed, Returned, Short, tokens};
+use context::{Back, GoOn, Resumed, Returned, Short, ToolCall, tokens};
 use jiff::tz::TimeZone;
 use store::StateDir;
 use store::durable;
+use store::mac::Key;
 use store::record::{Doing, SessionRecord};
-use store::seal::Key;
 
 use crate::act::Actor;
 use crate::briefing::{Briefing, prepared, running};
@@ -58,7 +58,7 @@ impl Teller<'_> {
         act: Act,
         session: &SessionKey,
         how: Outcome,
-        open: Option<&[Deed]>,
+        open: Option<&[ToolCall]>,
     ) -> (Told, Option<(PathBuf, String)>) {
         let turn_ended = self.record.and_then(turn_ended);
         let mut file = None;
@@ -99,7 +99,7 @@ impl Actor<'_> {
         act: Act,
         session: &SessionKey,
         how: Outcome,
-        open: Option<&[Deed]>,
+        open: Option<&[ToolCall]>,
     ) -> Result<Told, durable::Error> {
         // Text of a record that is not this machine's own is shown to people, and told to no agent.
         let record = self.records.get(session).filter(|record| record.distrust(&self.machine).is_none());
@@ -133,7 +133,7 @@ fn turn_ended(record: &SessionRecord) -> Option<bool> {
 }
 
 /// The note for a resumed agent.
-fn note_on(record: &SessionRecord, how: Outcome, open: Option<&[Deed]>, zone: &TimeZone) -> String {
+fn note_on(record: &SessionRecord, how: Outcome, open: Option<&[ToolCall]>, zone: &TimeZone) -> String {
     let returned = match how {
         Outcome::RepairedResumed => Returned::Mended,
         Outcome::VaultResumed => Returned::PutBack,

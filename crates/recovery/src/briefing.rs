@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime};
 use agents::SessionKey;
 use agents::claude::process::Processes;
 use context::handoff::Handoff;
-use context::{Bead, Brief, Limits, Material, Talk, Template, last_exchange};
+use context::{Bead, Brief, Exchanges, Limits, Material, Template, last_exchange};
 use jiff::tz::TimeZone;
-use repair::{Clinic, Target};
+use repair::{Repairer, Target};
 use store::durable;
+use store::mac::{Key, Subject};
 use store::record::{Machine, SessionRecord, SummarySource, TmuxPlace};
-use store::seal::{Key, Subject};
 use store::snapshots::Shelf;
 use store::{SessionText, StateDir};
 use tmux::Listing;
@@ -27,7 +27,7 @@ use crate::tracker::Tracker;
 /// Where briefs come from.
 pub struct Briefing<'a> {
     /// Transcripts and vault.
-    pub clinic: &'a Clinic,
+    pub repairer: &'a Repairer,
     /// The records, by conversation.
     pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// How it is told.
@@ -75,7 +75,7 @@ impl Briefing<'_> {
         let screen = record.and_then(|record| self.screen(record)).or_else(shown);
         let summary = record.and_then(|record| self.summary(record));
         let prepared = match record {
-            Some(_) => prepared(&self.clinic.state, session, self.key.as_ref()).unwrap_or_default(),
+            Some(_) => prepared(&self.repairer.state, session, self.key.as_ref()).unwrap_or_default(),
             None => String::new(),
         };
         let running = record.map(running).unwrap_or_default();
@@ -92,22 +92,25 @@ impl Briefing<'_> {
             handoff: &handoff,
             running: &running,
         };
-        material.brief(&self.template, self.limits, &context_file(&self.clinic.state, session))
+        material.brief(&self.template, self.limits, &context_file(&self.repairer.state, session))
     }
 
     /// What was said, by the transcript, else by its copy.
-    fn talk(&self, session: &SessionKey) -> Talk {
-        let told = |talk: &Talk| !talk.is_empty();
-        self.written(session).filter(told).or_else(|| copy_in_vault(self.clinic, session)).unwrap_or_default()
+    fn talk(&self, session: &SessionKey) -> Exchanges {
+        let told = |talk: &Exchanges| !talk.is_empty();
+        self.written(session)
+            .filter(told)
+            .or_else(|| copy_in_vault(self.repairer, session))
+            .unwrap_or_default()
     }
 
-    fn written(&self, session: &SessionKey) -> Option<Talk> {
-        let target = self.clinic.transcript_of(session).ok()?;
+    fn written(&self, session: &SessionKey) -> Option<Exchanges> {
+        let target = self.repairer.transcript_of(session).ok()?;
         let Target::File(file) = &target else { return None };
-        if self.clinic.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
-            return Talk::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
+        if self.repairer.scan_one(&target).is_ok_and(|scan| scan.status == Status::Healthy) {
+            return Exchanges::of(&Transcript::open(&file.path, &mut Buffer::default()).ok()?).ok();
         }
-        Talk::mended(&store::files::read(&file.path).ok()?, session.id().as_str()).ok()
+        Exchanges::mended(&store::files::read(&file.path).ok()?, session.id().as_str()).ok()
     }
 
     /// A summary says more than the last prompt, which is told anyway.
@@ -115,7 +118,7 @@ impl Briefing<'_> {
         if record.summary_source.is_none_or(|source| source == SummarySource::Prompt) {
             return None;
         }
-        SessionText::Summary.read(&self.clinic.state, &record.session_id)
+        SessionText::Summary.read(&self.repairer.state, &record.session_id)
     }
 
     fn handoff(&self, record: &SessionRecord) -> Handoff {
@@ -142,7 +145,7 @@ impl Briefing<'_> {
         let nonce = uuid::Uuid::new_v4().to_string();
         let text = tmux::scrollback(&place.socket, &[&pane.id], lines, &nonce, TMUX_DEADLINE).ok()?;
         // Whoever works on in the pane shows things that are none of the agent's business.
-        text.into_values().next().filter(|text| pane.dead || Talk::of_screen(text).is_some())
+        text.into_values().next().filter(|text| pane.dead || Exchanges::of_screen(text).is_some())
     }
 
     /// Whether another agent was in the pane later: what it shows is that one's.

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use store::record::{SessionRecord, Status, TmuxPlace};
 use tmux::{PaneRef, PaneShot};
 
+use crate::pane_match::{Live, Occupant};
 use crate::plan::Plan;
-use crate::seats::{Live, Occupant};
-use crate::single::Destination;
+use crate::recover_one::Destination;
 
 /// The conversations whose agents are gone without their user's doing, and have not gone on under another id; the newest
 /// first. One that its user ended, or whose pane was closed, is none of them.

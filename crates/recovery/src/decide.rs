@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::config::{AutoResume, ResumeFallback};
 use store::record::{Grade, Status};
 
-use crate::elsewhere::LiveOwner;
+use crate::live_owner::LiveOwner;
 use crate::plan::Wanted;
 
 /// What is known of the conversation that was in a pane.

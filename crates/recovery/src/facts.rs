@@ -10,7 +10,7 @@ use agents::claude::launch::Bypass;
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted, slug};
 use jiff::{SignedDuration, Timestamp};
-use repair::{Clinic, Lost, Survey, Target, TargetError};
+use repair::{Lost, Repairer, Survey, Target, TargetError};
 use semver::Version;
 use sessions::Settled;
 use sessions::view::{Sources, View};
@@ -20,14 +20,14 @@ use store::spool;
 use transcript::{Buffer, Status as Scanned};
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
-use crate::elsewhere::LiveOwner;
-use crate::gates::quota;
+use crate::live_owner::LiveOwner;
+use crate::preconditions::quota;
 use crate::recipe::{Launch, Recipe, in_words};
 use crate::still_running::{StillRunning, still_running};
 
 /// Where facts come from: one look at everything, for all panes.
 pub struct Ground<'a> {
-    clinic: &'a Clinic,
+    repairer: &'a Repairer,
     pub(crate) settled: &'a Settled,
     /// Who is in which conversation.
     owners: Owners,
@@ -67,19 +67,19 @@ impl<'a> Ground<'a> {
     /// Looks at transcripts, vault, records and the machine. `home` is where the agent's own settings are; at so many per
     /// cent nothing is left of a quota. `around` is the socket of the tmux server that its user is in.
     pub fn look(
-        clinic: &'a Clinic,
+        repairer: &'a Repairer,
         settled: &'a Settled,
         home: Option<PathBuf>,
         around: Option<PathBuf>,
         quota_spent_at: u32,
         now: Timestamp,
     ) -> Ground<'a> {
-        let owners = clinic.owners();
-        let survey = clinic.survey_beside(&owners).ok();
+        let owners = repairer.owners();
+        let survey = repairer.survey_beside(&owners).ok();
         let machine = settled.world.machine();
-        let spent = spent(clinic, settled, quota_spent_at, now);
+        let spent = spent(repairer, settled, quota_spent_at, now);
         Ground {
-            clinic,
+            repairer,
             settled,
             owners,
             said_gone: None,
@@ -169,7 +169,7 @@ impl<'a> Ground<'a> {
     /// Whether conversations and agents of an account are looked at.
     fn sees(&self, account: &Path) -> bool {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let configs = &self.clinic.configs;
+        let configs = &self.repairer.configs;
         configs.iter().any(|config| config.path() == account)
             || configs.iter().any(|config| real(config.path()) == real(account))
     }
@@ -224,7 +224,7 @@ impl<'a> Ground<'a> {
         session: &SessionKey,
         record: Option<&SessionRecord>,
     ) -> (Option<std::path::PathBuf>, TranscriptFact, Option<Lost>) {
-        transcript(self.clinic, self.survey.as_ref(), session, record)
+        transcript(self.repairer, self.survey.as_ref(), session, record)
     }
 
     fn recipe(&self, session: &SessionKey, record: Option<&SessionRecord>) -> Option<Recipe> {
@@ -263,17 +263,17 @@ pub fn expected_transcript(session: &SessionKey, record: Option<&SessionRecord>)
 /// The transcript of a conversation, what can be resumed of it, and what of it only the vault has. Nothing can be told where
 /// the vault cannot be asked.
 pub(crate) fn transcript(
-    clinic: &Clinic,
+    repairer: &Repairer,
     survey: Option<&Survey>,
     session: &SessionKey,
     record: Option<&SessionRecord>,
 ) -> (Option<PathBuf>, TranscriptFact, Option<Lost>) {
-    let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match clinic.vaulted_of(session) {
+    let vault_or = |nothing: TranscriptFact, only_a_stub: TranscriptFact| match repairer.vaulted_of(session) {
         // Those in which something was said come first.
         Ok(found) if found.first().is_some_and(|first| first.talks()) => {
             let lost = found.first().and_then(|first| {
                 let path = first.config.join(&first.transcript()?.name);
-                clinic.lost(&first.key, &path).ok().flatten()
+                repairer.lost(&first.key, &path).ok().flatten()
             });
             (undecided(lost.as_ref()).unwrap_or(TranscriptFact::Missing { in_vault: true }), lost)
         }
@@ -287,7 +287,7 @@ pub(crate) fn transcript(
         let silent = record.is_some_and(|record| record.last_prompt.is_none());
         vault_or(if silent { TranscriptFact::Never } else { gone }, gone)
     };
-    let file = match clinic.transcript_of(session) {
+    let file = match repairer.transcript_of(session) {
         Ok(Target::File(file)) => file,
         Ok(Target::Gone(_)) | Err(TargetError::Unknown(_)) => {
             let (fact, lost) = missing();
@@ -295,7 +295,7 @@ pub(crate) fn transcript(
         }
         Err(_) => return (None, TranscriptFact::Unknown, None),
     };
-    let scan = |survey| clinic.scan_file(&file, survey, &mut Buffer::default()).ok();
+    let scan = |survey| repairer.scan_file(&file, survey, &mut Buffer::default()).ok();
     let scan = survey.and_then(scan);
     let lost = scan.as_ref().and_then(|scan| scan.lost.clone());
     let (fact, lost) = match scan.map(|scan| scan.status) {
@@ -326,10 +326,10 @@ fn note_of(lost: &Lost, session: &SessionKey) -> String {
 }
 
 /// Until when the quota of each account is spent, by the newest status line of any agent of it.
-fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMap<PathBuf, String> {
+fn spent(repairer: &Repairer, settled: &Settled, at: u32, now: Timestamp) -> BTreeMap<PathBuf, String> {
     let mut newest: BTreeMap<PathBuf, (SystemTime, &SessionKey)> = BTreeMap::new();
     for record in settled.records.values() {
-        let path = clinic.state.spool().join(format!("{}.status", record.session_id));
+        let path = repairer.state.spool().join(format!("{}.status", record.session_id));
         let changed = std::fs::metadata(path).and_then(|meta| meta.modified());
         if let (Some(account), Ok(changed)) = (record.config_dir(), changed) {
             let known = newest.entry(account).or_insert((changed, &record.session_id));
@@ -337,7 +337,7 @@ fn spent(clinic: &Clinic, settled: &Settled, at: u32, now: Timestamp) -> BTreeMa
         }
     }
     let quota = |session: &SessionKey| {
-        let status = spool::status_of(&clinic.state, settled.records.get(session)?)?;
+        let status = spool::status_of(&repairer.state, settled.records.get(session)?)?;
         quota(&serde_json::from_slice(&status).ok()?, at, now)
     };
     newest.into_iter().filter_map(|(account, (_, session))| Some((account, quota(session)?))).collect()

@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use agents::SessionKey;
-use context::{Deed, Talk};
-use repair::{Clinic, Target};
+use context::{Exchanges, ToolCall};
+use repair::{Repairer, Target};
 use transcript::Transcript;
 
 /// The last turn of most transcripts fits into this.
@@ -13,33 +13,33 @@ const LAST_ROWS: u64 = 1 << 20;
 
 /// What was half done, by the transcript, else by its copy in the vault; nothing where neither can be read. Asked before a
 /// repair, which answers open calls.
-pub fn half_done(clinic: &Clinic, session: &SessionKey) -> Option<Vec<Deed>> {
-    if let Ok(Target::File(file)) = clinic.transcript_of(session)
+pub fn half_done(repairer: &Repairer, session: &SessionKey) -> Option<Vec<ToolCall>> {
+    if let Ok(Target::File(file)) = repairer.transcript_of(session)
         && let Some(open) = at_the_end_of(&file.path)
     {
         return Some(open);
     }
-    copy_in_vault(clinic, session).map(|talk| talk.open)
+    copy_in_vault(repairer, session).map(|talk| talk.open)
 }
 
 /// What the vault's copy of a conversation says.
-pub(crate) fn copy_in_vault(clinic: &Clinic, session: &SessionKey) -> Option<Talk> {
-    let found = clinic.vaulted_of(session).ok()?;
+pub(crate) fn copy_in_vault(repairer: &Repairer, session: &SessionKey) -> Option<Exchanges> {
+    let found = repairer.vaulted_of(session).ok()?;
     found.iter().find_map(|conversation| {
         let file = conversation.transcript()?;
         let generation = file.best_generation()?.number;
         let mut bytes = Vec::new();
-        clinic.vault.read(&conversation.key, &file.name, Some(generation), &mut bytes).ok()?;
-        Talk::mended(&bytes, session.id().as_str()).ok()
+        repairer.vault.read(&conversation.key, &file.name, Some(generation), &mut bytes).ok()?;
+        Exchanges::mended(&bytes, session.id().as_str()).ok()
     })
 }
 
 /// Reads so much of the end that the prompt of the last turn is in it; nothing where nothing was said, or it cannot be read.
-fn at_the_end_of(path: &Path) -> Option<Vec<Deed>> {
+fn at_the_end_of(path: &Path) -> Option<Vec<ToolCall>> {
     let mut length = LAST_ROWS;
     loop {
         let (rows, is_all) = last_bytes(path, length).ok()?;
-        let talk = Talk::of(&Transcript::of(&rows, None)).ok()?;
+        let talk = Exchanges::of(&Transcript::of(&rows, None)).ok()?;
         if talk.last_prompt().is_some() || (is_all && !talk.is_empty()) {
             return Some(talk.open);
         }

@@ -8,9 +8,9 @@ use agents::{SessionId, SessionKey};
 use layouts::{becomes_shell, runs_ours, words};
 use sessions::{Settled, owners};
 use store::record::SessionRecord;
-use tmux::{PaneShot, Shooting, Shot};
+use tmux::{PaneShot, ServerSnapshot, Shooting};
 
-use crate::seats::{Live, Occupant};
+use crate::pane_match::{Live, Occupant};
 
 type Records = BTreeMap<SessionKey, SessionRecord>;
 
@@ -48,7 +48,7 @@ pub fn look(sockets: &BTreeSet<PathBuf>, settled: &Settled, deadline: Duration) 
     Ok(alive)
 }
 
-fn occupants(shot: &Shot, settled: &Settled) -> BTreeMap<String, Occupant> {
+fn occupants(shot: &ServerSnapshot, settled: &Settled) -> BTreeMap<String, Occupant> {
     let owners = owners(settled.records.values(), &settled.world);
     let owner_of = |pane: &PaneShot| {
         owners.values().copied().find(|record| {

@@ -16,9 +16,9 @@ use tmux::{FillPlan, SessionPlan};
 
 use crate::decide::{Act, Decision};
 use crate::facts::Ground;
-use crate::only::Only;
+use crate::pane_match::{Live, Match, MatchedBy, seats};
 use crate::recipe::Recipe;
-use crate::seats::{Live, Rung, Seat, seats};
+use crate::selector::Selector;
 
 pub use asks::Asks;
 
@@ -57,7 +57,7 @@ pub struct PaneStep {
     /// of that pane.
     pub guessed: bool,
     /// Where it is now.
-    pub seat: Seat,
+    pub seat: Match,
     /// What is done, and why.
     pub decision: Decision,
     /// What was weighed on the way.
@@ -94,7 +94,7 @@ pub struct SavedText {
 pub struct Weighed {
     /// By which step the pane or its conversation was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rung: Option<Rung>,
+    pub rung: Option<MatchedBy>,
     /// What it says.
     pub says: String,
 }
@@ -120,7 +120,7 @@ pub struct Wanted {
 ///
 /// A save may hold several lives of one server: what is there now, and what went before and was not brought back. They are
 /// brought back together. What was there last keeps its places, and a conversation comes back once.
-pub fn plan(save: &Save, only: &Only, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
+pub fn plan(save: &Save, only: &Selector, alive: &[Live], ground: &Ground<'_>, wanted: Wanted) -> Plan {
     let agents = save.servers.iter().flat_map(|server| &server.agents);
     let claimed: BTreeSet<SessionKey> = agents.map(|agent| agent.session_id.clone()).collect();
     let mut plan = Plan::default();
@@ -142,7 +142,7 @@ pub fn plan(save: &Save, only: &Only, alive: &[Live], ground: &Ground<'_>, wante
     plan
 }
 
-fn server_plan(judge: &verdicts::Judge<'_>, only: &Only, before: &Plan) -> ServerPlan {
+fn server_plan(judge: &verdicts::Judge<'_>, only: &Selector, before: &Plan) -> ServerPlan {
     let (saved, live) = (judge.saved, judge.live);
     let socket = &saved.tmux.socket;
     let taken = before.seated(socket);
@@ -152,7 +152,7 @@ fn server_plan(judge: &verdicts::Judge<'_>, only: &Only, before: &Plan) -> Serve
         .panes()
         .filter(|pane| only.has(&saved.tmux, &pane.id))
         .map(|pane| {
-            let seat = seats.get(&pane.id).cloned().unwrap_or(Seat::New);
+            let seat = seats.get(&pane.id).cloned().unwrap_or(Match::New);
             judge.step(pane, seat, tried.get(&pane.id))
         })
         .collect();
@@ -162,13 +162,13 @@ fn server_plan(judge: &verdicts::Judge<'_>, only: &Only, before: &Plan) -> Serve
         let same = |known: &&PaneStep| known.decision.act.starts() && known.session == step.session;
         if let Some(known) = before.panes().chain(&*earlier).find(same) {
             step.decision = Decision {
-                act: if step.seat == Seat::New { Act::Shell } else { Act::Nothing },
+                act: if step.seat == Match::New { Act::Shell } else { Act::Nothing },
                 reason: format!("its conversation is brought back in {}", known.reference),
             };
             (step.session, step.recipe) = (None, None);
             continue;
         }
-        if let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session)
+        if let (Match::There { pane, .. }, Some(session)) = (&step.seat, &step.session)
             && taken.contains(pane)
         {
             let how = format!("rekindle recover {} finds another", session.short());
@@ -192,7 +192,7 @@ impl Plan {
     pub(crate) fn seated(&self, socket: &Path) -> BTreeSet<String> {
         let servers = self.servers.iter().filter(|server| server.socket == socket);
         let seat = |step: &PaneStep| match &step.seat {
-            Seat::There { pane, .. } => Some(pane.clone()),
+            Match::There { pane, .. } => Some(pane.clone()),
             _ => None,
         };
         let starts = |step: &&PaneStep| step.decision.act.starts();
@@ -249,12 +249,12 @@ impl PaneStep {
 
     /// Whether anything is made, started or missing here.
     pub fn concerns(&self) -> bool {
-        self.seat == Seat::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
+        self.seat == Match::New || !matches!(self.decision.act, Act::Nothing | Act::Shell)
     }
 
     /// The text that its shell begins with: a new pane shows what the old one showed, unless an agent comes into it.
     pub fn begins_with(&self) -> Option<&SavedText> {
-        self.text.as_ref().filter(|_| self.seat == Seat::New && !self.is_agents())
+        self.text.as_ref().filter(|_| self.seat == Match::New && !self.is_agents())
     }
 
     /// Whether an agent comes into it, or a page that speaks of one.
@@ -309,7 +309,7 @@ impl ServerPlan {
 
 /// A step that resumes nobody in particular, for tests.
 #[cfg(test)]
-pub(crate) fn a_step(mark: &str, seat: Seat) -> PaneStep {
+pub(crate) fn a_step(mark: &str, seat: Match) -> PaneStep {
     PaneStep {
         mark: mark.to_owned(),
         reference: String::new(),

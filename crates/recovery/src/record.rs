@@ -13,8 +13,8 @@ use store::StateDir;
 use store::durable;
 
 use crate::outcome::Restored;
+use crate::pane_match::{Match, MatchedBy};
 use crate::plan::{PaneStep, Plan, Weighed};
-use crate::seats::{Rung, Seat};
 
 /// The version of a decision record.
 const SCHEMA: u32 = 1;
@@ -105,7 +105,8 @@ impl PaneDecision {
     /// Adds that its user has said which conversation it is, where that was the question.
     pub fn note_choice(&mut self, session: &SessionKey) {
         let says = format!("{} was here: its user chose it", session.short());
-        let chosen = serde_json::to_value(Weighed { rung: Some(Rung::Choice), says }).unwrap_or_default();
+        let chosen =
+            serde_json::to_value(Weighed { rung: Some(MatchedBy::Choice), says }).unwrap_or_default();
         if let (true, Value::Array(evidence)) = (self.candidates.contains(session), &mut self.evidence)
             && !evidence.contains(&chosen)
         {
@@ -136,13 +137,13 @@ impl DecisionRecord {
             // Of arguments that hold a secret the record has none: those panes are refused.
             argv: step.words(),
             socket: socket.clone(),
-            made: step.seat == Seat::New,
+            made: step.seat == Match::New,
             outcome: None,
             outcome_reason: None,
             now_in: None,
             back_at: None,
             id: match &step.seat {
-                Seat::There { pane, .. } => Some(pane.clone()),
+                Match::There { pane, .. } => Some(pane.clone()),
                 _ => None,
             },
             server: None,
@@ -242,8 +243,8 @@ mod tests {
     /// What was there is named at once, what was made when it is there, and each agent has its own time.
     #[test]
     fn each_pane_says_when_its_agent_was_back() {
-        let there = Seat::There { pane: "%4".to_owned(), rung: Rung::Identity };
-        let panes = vec![a_step("a", there), a_step("b", Seat::New)];
+        let there = Match::There { pane: "%4".to_owned(), rung: MatchedBy::Identity };
+        let panes = vec![a_step("a", there), a_step("b", Match::New)];
         let plan = Plan {
             servers: vec![ServerPlan { socket: "/s".into(), sessions: Vec::new(), fills: Vec::new(), panes }],
             ..Plan::default()

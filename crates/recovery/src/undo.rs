@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use store::record::{Doing, SessionRecord, Status};
 
+use crate::pane_match::{Live, Occupant};
 use crate::record::{DecisionRecord, PaneDecision};
-use crate::seats::{Live, Occupant};
 
 /// What becomes of a pane when its restore is taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

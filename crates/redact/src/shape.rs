@@ -97,7 +97,7 @@ pub(crate) const fn numbered(
     Shape { kind, triggers, start: Start::Digits, pattern, judge: Judge::Shape, regex: OnceLock::new() }
 }
 
-/// A secret that its surroundings give away; the trigger may stand anywhere.
+/// A secret that its paths give away; the trigger may stand anywhere.
 pub(crate) const fn within(
     kind: &'static str,
     judge: Judge,

@@ -23,7 +23,7 @@ fn lines(corpus: [&'static str; 2]) -> Vec<String> {
     corpus.into_iter().flat_map(cases).collect()
 }
 
-/// Keys that need no surroundings to be known, whole lines of the corpus.
+/// Keys that need no paths to be known, whole lines of the corpus.
 fn keys() -> Vec<String> {
     let whole = |line: &String| line.starts_with('⟦') && line.ends_with('⟧') && !line.contains('\n');
     lines(SECRETS).into_iter().filter(whole).map(|line| line.replace(['⟦', '⟧'], "")).collect()

@@ -7,7 +7,7 @@ use std::path::Path;
 use agents::SessionKey;
 use context::{Given, Limits, Template};
 use recovery::{Briefing, Tracker};
-use repair::Surroundings;
+use repair::Paths;
 use store::config::Config;
 use store::record::SessionRecord;
 
@@ -21,7 +21,7 @@ pub(crate) fn briefing<'a>(
 ) -> Result<Briefing<'a>, Failure> {
     let recovery = &context.config.recovery;
     Ok(Briefing {
-        clinic: &context.clinic,
+        repairer: &context.repairer,
         records,
         template: template(&context.config, &context.around)?,
         limits: Limits {
@@ -37,7 +37,7 @@ pub(crate) fn briefing<'a>(
 }
 
 /// The template of recovery prompts that a configuration names.
-pub(crate) fn template(config: &Config, around: &Surroundings) -> Result<Template, Failure> {
+pub(crate) fn template(config: &Config, around: &Paths) -> Result<Template, Failure> {
     let wrong = |error: String| {
         Failure::new(Exit::Failed, format!("cannot {error}"))
             .hint("it is recovery.prompts.template of the configuration")

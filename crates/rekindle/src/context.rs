@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use agents::SessionKey;
 use agents::claude::ConfigDir;
-use repair::{Clinic, OpenOperation, Surroundings, Target, TargetError};
+use repair::{OpenOperation, Paths, Repairer, Target, TargetError};
 use sessions::{Account, Desktop, Settler, Snapper};
 use store::config::Config;
+use store::fallback_spool::FallbackSpool;
+use store::mac::Key;
 use store::machine_key::MachineKey;
 use store::operations::Effect;
-use store::refuge::Refuge;
-use store::seal::Key;
 use store::snapshots::Shelf;
 use tmux::Listing;
 
@@ -27,16 +27,16 @@ const KEPT_SNAPSHOTS: usize = 12;
 
 /// Everything a command needs.
 pub(crate) struct Context {
-    pub(crate) clinic: Clinic,
+    pub(crate) repairer: Repairer,
     pub(crate) config: Config,
     /// For paths as users write them.
     pub(crate) home: Option<PathBuf>,
-    pub(crate) around: Surroundings,
+    pub(crate) around: Paths,
 }
 
 impl Context {
     /// The places that the environment names, and the home directory where there is one.
-    pub(crate) fn surroundings() -> Result<(Surroundings, Option<PathBuf>), Failure> {
+    pub(crate) fn paths() -> Result<(Paths, Option<PathBuf>), Failure> {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         // Only what the environment says, as agents and hooks have it: the list of users may need libraries of its machine,
         // which a program that is one file cannot load.
@@ -47,7 +47,7 @@ impl Context {
         }
         // Where all that matters is named, nothing is looked for in a home.
         let base = home.as_deref().unwrap_or(Path::new("/nonexistent"));
-        Ok((Surroundings::new(base, |name| std::env::var_os(name)), home))
+        Ok((Paths::new(base, |name| std::env::var_os(name)), home))
     }
 
     /// The account of the agent around this program, by its environment.
@@ -57,13 +57,13 @@ impl Context {
     }
 
     /// The state directory as it would be if `REKINDLE_STATE_DIR` did not name one.
-    pub(crate) fn usual_state(around: &Surroundings) -> PathBuf {
+    pub(crate) fn usual_state(around: &Paths) -> PathBuf {
         let others = |name: &str| std::env::var_os(name).filter(|_| name != "REKINDLE_STATE_DIR");
-        Surroundings::new(&around.home, others).state
+        Paths::new(&around.home, others).state
     }
 
     /// The configuration; keys that mean nothing and a template that cannot be used are said.
-    pub(crate) fn configuration(around: &Surroundings) -> Result<Config, Failure> {
+    pub(crate) fn configuration(around: &Paths) -> Result<Config, Failure> {
         let config = around.config()?;
         for key in &config.unknown {
             say(&format!("rekindle: {}: {key} is no setting; it is ignored", around.config.display()));
@@ -77,24 +77,24 @@ impl Context {
     }
 
     pub(crate) fn load() -> Result<Context, Failure> {
-        let (around, home) = Context::surroundings()?;
+        let (around, home) = Context::paths()?;
         let config = Context::configuration(&around)?;
-        let clinic = around.clinic(&config)?;
+        let repairer = around.repairer(&config)?;
         // Every list shows what every command takes back.
-        let (state, configs) = (clinic.state.clone(), clinic.configs.clone());
+        let (state, configs) = (repairer.state.clone(), repairer.configs.clone());
         agents::short_ids::known_by(move || repair::short_ids(&state, &configs));
-        Ok(Context { clinic, config, home, around })
+        Ok(Context { repairer, config, home, around })
     }
 
     /// Begins an operation: what this command changes from now on can be undone together.
     pub(crate) fn begin_operation(&self, command: &str) -> OpenOperation<'_> {
-        self.clinic.begin_operation(command, self.config.vault.keep_backups)
+        self.repairer.begin_operation(command, self.config.vault.keep_backups)
     }
 
     /// Writes down what cannot be undone, as an operation of its own.
     pub(crate) fn note_operation(&self, command: &str, effect: Effect) -> Result<(), Failure> {
         let _operation = self.begin_operation(command);
-        Ok(self.clinic.note_effect(effect)?)
+        Ok(self.repairer.note_effect(effect)?)
     }
 
     /// What turns events into records.
@@ -109,10 +109,10 @@ impl Context {
             config_dir: around.expand(&slot.config_dir),
         };
         Ok(Settler {
-            state: self.clinic.state.clone(),
+            state: self.repairer.state.clone(),
             refuge: refuge(&around.state),
-            key: MachineKey::open(&self.clinic.state, &around.machine_key)?,
-            configs: self.clinic.configs.clone(),
+            key: MachineKey::open(&self.repairer.state, &around.machine_key)?,
+            configs: self.repairer.configs.clone(),
             accounts: self.config.slots.iter().map(account).collect(),
             keep_map: self.config.restore.keep_map,
             context_limit: self.config.recovery.inject_limit as usize,
@@ -125,7 +125,7 @@ impl Context {
     /// Refuses where the state directory belongs to another key: a process with another key changes nothing there but the
     /// vault's copies of transcripts (docs/security.md).
     pub(crate) fn may_change(&self) -> Result<(), Failure> {
-        let key = MachineKey::look(&self.clinic.state, &self.around.machine_key)?;
+        let key = MachineKey::look(&self.repairer.state, &self.around.machine_key)?;
         match key.as_ref().map(MachineKey::writing) {
             Some(Err(trouble)) => Err(trouble.into()),
             Some(Ok(_)) | None => Ok(()),
@@ -134,7 +134,7 @@ impl Context {
 
     /// The machine's key, where it is this state directory's own.
     pub(crate) fn reading_key(&self) -> Option<Key> {
-        let found = MachineKey::look(&self.clinic.state, &self.around.machine_key).ok().flatten();
+        let found = MachineKey::look(&self.repairer.state, &self.around.machine_key).ok().flatten();
         found.and_then(|key| key.reading().cloned())
     }
 
@@ -150,7 +150,7 @@ impl Context {
     /// Where snapshots of agents' panes are kept.
     pub(crate) fn snapshot_folder(&self) -> PathBuf {
         match self.config.recovery.snapshot_dir.as_str() {
-            "" => self.clinic.state.snapshots(),
+            "" => self.repairer.state.snapshots(),
             given => self.around.expand(Path::new(given)),
         }
     }
@@ -194,12 +194,12 @@ impl Context {
 
     /// The transcript a user means by a target.
     pub(crate) fn target(&self, text: &str) -> Result<Target, Failure> {
-        self.clinic.target(text).map_err(|error| self.untold(error))
+        self.repairer.target(text).map_err(|error| self.untold(error))
     }
 
     /// The conversation a user means by a target, whether its transcript is there or not.
     pub(crate) fn session(&self, text: &str) -> Result<SessionKey, Failure> {
-        self.clinic.session(text).map_err(|error| self.untold(error))
+        self.repairer.session(text).map_err(|error| self.untold(error))
     }
 
     /// Why a target means nothing.
@@ -247,7 +247,7 @@ pub(crate) fn short_path(home: Option<&Path>, path: &Path) -> String {
 }
 
 /// A path of the configuration: `~/` is the home, and a relative one begins beside the configuration file.
-pub(crate) fn configured(around: &Surroundings, path: &Path) -> PathBuf {
+pub(crate) fn configured(around: &Paths, path: &Path) -> PathBuf {
     let folder = around.config.parent().unwrap_or(Path::new("/"));
     folder.join(around.expand(path))
 }
@@ -259,9 +259,9 @@ pub(crate) fn pane_around() -> Option<(PathBuf, String)> {
 }
 
 /// Where events wait when a state directory cannot be written.
-pub(crate) fn refuge(state: &Path) -> Refuge {
+pub(crate) fn refuge(state: &Path) -> FallbackSpool {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    Refuge::of(state, runtime.as_deref(), &std::env::temp_dir())
+    FallbackSpool::of(state, runtime.as_deref(), &std::env::temp_dir())
 }
 
 /// How a person is called, where there is a desktop.

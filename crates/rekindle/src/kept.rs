@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// Says which old files of these sessions are kept, and starts a settle that watches them.
 pub(crate) fn tell(context: &Context, sessions: &[&SessionId]) {
     let kept: Vec<KeptFile> =
-        context.clinic.kept_files().into_iter().filter(|kept| sessions.contains(&&kept.session)).collect();
+        context.repairer.kept_files().into_iter().filter(|kept| sessions.contains(&&kept.session)).collect();
     for kept in &kept {
         say_kept(context, kept);
     }
@@ -30,10 +30,10 @@ pub(crate) fn tell(context: &Context, sessions: &[&SessionId]) {
 
 /// Looks again at every kept file, and says which must be kept on.
 pub(crate) fn look_again(context: &Context) {
-    match context.clinic.watch_kept() {
+    match context.repairer.watch_kept() {
         Ok(kept) => {
             kept.iter().for_each(|kept| say_kept(context, kept));
-            context.clinic.refused_kept().iter().for_each(|why| say(&format!("rekindle: {why}")));
+            context.repairer.refused_kept().iter().for_each(|why| say(&format!("rekindle: {why}")));
         }
         Err(error) => say(&format!("rekindle: cannot {error}")),
     }
@@ -62,15 +62,15 @@ fn start_watching() {
 /// Watches kept files until none is left, for at most [`STAY`]. One process at a time.
 #[expect(clippy::disallowed_methods, reason = "a poll interval: a file that is closed gives no sign")]
 pub(crate) fn stay(context: &Context) -> Result<(), repair::Error> {
-    let state = &context.clinic.state;
-    if context.clinic.watch_kept()?.is_empty() {
+    let state = &context.repairer.state;
+    if context.repairer.watch_kept()?.is_empty() {
         return Ok(());
     }
     let Ok(_alone) = Lock::try_alone(&state.locks().join("watch-kept")) else { return Ok(()) };
     let since = Instant::now();
     while since.elapsed() < STAY && !state.paused().exists() && state.locks().exists() {
         std::thread::sleep(POLL);
-        if state.locks().exists() && context.clinic.watch_kept()?.is_empty() {
+        if state.locks().exists() && context.repairer.watch_kept()?.is_empty() {
             break;
         }
     }

@@ -26,8 +26,8 @@ impl Label {
     pub(crate) fn of(context: &Context, session: &SessionId, transcript: &Path) -> Label {
         let ending = sessions::ending(transcript).unwrap_or_default();
         let config = config_of(transcript).map(ConfigDir::new);
-        let key = context.clinic.key_of(session, config.as_ref());
-        let held = store::record::load(&context.clinic.state, None, &key).ok().flatten();
+        let key = context.repairer.key_of(session, config.as_ref());
+        let held = store::record::load(&context.repairer.state, None, &key).ok().flatten();
         let record = held.map(|held| held.record);
         let recorded =
             record.as_ref().and_then(|record| record.project_dir.as_deref().or(record.cwd.as_deref()));

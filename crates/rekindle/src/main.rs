@@ -7,7 +7,7 @@ mod cli;
 mod commands;
 mod context;
 mod exit;
-mod hot;
+mod fast_path;
 mod kept;
 mod label;
 mod operations;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     {
         return output::version();
     }
-    if let Some(done) = hot::run(&arguments) {
+    if let Some(done) = fast_path::run(&arguments) {
         return done;
     }
     let for_scripts = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");

@@ -81,14 +81,14 @@ impl Standing {
 
 impl History {
     pub(crate) fn load(context: &Context) -> History {
-        let state = &context.clinic.state;
+        let state = &context.repairer.state;
         let mut history = History {
             all: operations::list(state),
             filed: BTreeSet::new(),
             state_dir: state.path().to_path_buf(),
             restores: recovery::decisions(state).map(|record| (record.restore_id.clone(), record)).collect(),
-            changes: context.clinic.changes().into_iter().map(|one| (one.backup.clone(), one)).collect(),
-            damaged_changes: context.clinic.damaged_changes().into_iter().collect(),
+            changes: context.repairer.changes().into_iter().map(|one| (one.backup.clone(), one)).collect(),
+            damaged_changes: context.repairer.damaged_changes().into_iter().collect(),
             damaged: Vec::new(),
         };
         history.damaged = history.find_damaged(state);
@@ -147,7 +147,7 @@ impl History {
         if !half_done || self.all.iter().any(|one| one.state == OperationState::Running) {
             return Ok(self);
         }
-        context.clinic.settle_intents(None)?;
+        context.repairer.settle_intents(None)?;
         Ok(History::load(context))
     }
 
@@ -319,7 +319,7 @@ impl History {
         if self.filed.contains(&operation.id) {
             return Ok(());
         }
-        Ok(operations::add_older(&context.clinic.state, operation, context.config.vault.keep_backups)?)
+        Ok(operations::add_older(&context.repairer.state, operation, context.config.vault.keep_backups)?)
     }
 }
 

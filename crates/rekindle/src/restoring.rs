@@ -53,7 +53,7 @@ const NEEDED: [&str; 7] = [
 
 /// The turn to restore: nobody else restores or saves while it is held.
 pub(crate) fn alone(context: &Context) -> Result<Lock, Failure> {
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     durable::private_dir(&state.locks())?;
     // However many triggers there are, it happens once: who comes second finds everything there.
     Ok(Lock::acquire(&store::saves::restore_lock(state, None), PATIENCE)?)
@@ -61,7 +61,7 @@ pub(crate) fn alone(context: &Context) -> Result<Lock, Failure> {
 
 /// Whether a restore runs now.
 pub(crate) fn is_running(context: &Context) -> bool {
-    let lock = store::saves::restore_lock(&context.clinic.state, None);
+    let lock = store::saves::restore_lock(&context.repairer.state, None);
     matches!(Lock::try_alone(&lock), Err(LockError::Held { .. }))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn settled(context: &Context) -> Result<Settled, Failure> {
 /// Where facts come from.
 pub(crate) fn ground<'a>(context: &'a Context, settled: &'a Settled) -> Ground<'a> {
     let (home, spent_at) = (context.home.clone(), context.config.quota.switch_at);
-    Ground::look(&context.clinic, settled, home, Context::around(), spent_at, Timestamp::now())
+    Ground::look(&context.repairer, settled, home, Context::around(), spent_at, Timestamp::now())
 }
 
 /// What is wanted, by the configuration.
@@ -138,7 +138,7 @@ pub(crate) fn act(
     manner: Manner<'_>,
     by: &str,
 ) -> Result<Done, Failure> {
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     let restore = &context.config.restore;
     let needed =
         |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok().filter(|v| !v.is_empty())?));
@@ -158,7 +158,7 @@ pub(crate) fn act(
         effect.restore_id = Some(restore_id.clone());
         effect.save = manner.save.map(str::to_owned);
         effect.count = Some(record.panes.len() as u64);
-        context.clinic.note_effect(effect)?;
+        context.repairer.note_effect(effect)?;
         record.store(state)?;
     }
     let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
@@ -167,7 +167,7 @@ pub(crate) fn act(
     let told = |restored: &Restored| progress.told(restored);
     let actor = Actor {
         state,
-        clinic: &context.clinic,
+        repairer: &context.repairer,
         records: &settled.records,
         machine: settled.world.machine(),
         key: context.reading_key(),
@@ -236,8 +236,8 @@ fn name_new_panes(plan: &Plan, panes: &mut [Restored]) {
 
 /// What the repairs of the operation that is open could find nowhere.
 fn missing_rows(context: &Context) -> Vec<String> {
-    let Some(open) = context.clinic.operation() else { return Vec::new() };
-    let all = store::operations::list(&context.clinic.state);
+    let Some(open) = context.repairer.operation() else { return Vec::new() };
+    let all = store::operations::list(&context.repairer.state);
     let effects = all.into_iter().filter(|one| one.id == open).flat_map(|one| one.effects);
     let words = |effect: Effect| {
         let session = effect.session_id.map(|session| session.short().to_owned()).unwrap_or_default();
@@ -248,15 +248,15 @@ fn missing_rows(context: &Context) -> Vec<String> {
 
 /// The operation that a restore belongs to: what comes of a pane that waited belongs to it, too.
 fn reopened<'a>(context: &'a Context, restore_id: &str) -> Option<OpenOperation<'a>> {
-    let all = store::operations::list(&context.clinic.state);
+    let all = store::operations::list(&context.repairer.state);
     let ours = |effect: &Effect| effect.restore_id.as_deref() == Some(restore_id);
     let operation = all.iter().find(|operation| operation.effects.iter().any(ours))?;
-    Some(context.clinic.reopen_operation(operation))
+    Some(context.repairer.reopen_operation(operation))
 }
 
 /// Brings the vault up to date. Where that fails agents come back all the same.
 pub(crate) fn keep_copies(context: &Context) -> Result<(), Failure> {
-    if let Err(error) = context.settler()?.mirror(&context.clinic.vault) {
+    if let Err(error) = context.settler()?.mirror(&context.repairer.vault) {
         say(&format!("rekindle: the vault is not up to date: cannot {error}"));
     }
     Ok(())
@@ -299,7 +299,7 @@ fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Fail
 
 /// Tells everybody who asks later: the report, the journal, and a save of what there is now.
 fn publish(context: &Context, done: &Done, begun: Timestamp) -> Result<(), Failure> {
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     let folder = state.instances().join("restore");
     durable::private_dir(&folder)?;
     let now = Timestamp::now();

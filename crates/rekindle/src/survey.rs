@@ -37,7 +37,7 @@ impl Survey {
     pub(crate) fn take(context: &Context) -> Result<Survey, Failure> {
         let settler = Settler { sockets: Context::sockets(), ..context.settler()? };
         let now = Timestamp::now();
-        let pause = pause::read(&context.clinic.state);
+        let pause = pause::read(&context.repairer.state);
         let (settled, stale) = match &pause {
             Some(_) => (settler.look_and_judge(now)?, None),
             None => match settler.settle(now, PATIENCE) {
@@ -138,7 +138,7 @@ impl Survey {
             Some((record.session_id.clone(), record.transcript_path.clone()?))
         };
         let files: Vec<(SessionKey, PathBuf)> = agents.iter().filter_map(file).collect();
-        context.clinic.lost_among(&files).unwrap_or_default()
+        context.repairer.lost_among(&files).unwrap_or_default()
     }
 
     /// The record of an agent's conversation.
@@ -154,7 +154,7 @@ pub(crate) fn follow_up(settler: &Settler, settled: &Settled) {
         return;
     }
     if !settled.moved.is_empty() {
-        let _ = crate::hot::soon::announce();
+        let _ = crate::fast_path::debounce::announce();
     }
     let Ok(program) = std::env::current_exe() else { return };
     // Whoever cannot start it now leaves it to the next hook or command.

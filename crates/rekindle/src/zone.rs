@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use crate::hot::read_small;
+use crate::fast_path::read_small;
 
 /// The largest zone there is has 4 KB.
 const LARGEST: u64 = 64 * 1024;

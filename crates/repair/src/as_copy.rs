@@ -7,7 +7,7 @@ use agents::claude::TranscriptFile;
 use store::durable::{self, Kept};
 use transcript::{Change, Finding, Status, repair_bytes};
 
-use crate::{Clinic, Error, Refusal, space};
+use crate::{Error, Refusal, Repairer, space};
 
 /// What a copy is to hold.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +35,7 @@ pub struct Copied {
     pub orphans_fixed: u64,
 }
 
-impl Clinic {
+impl Repairer {
     /// Makes a repaired copy, with the conversation's own folder and file history.
     ///
     /// # Errors

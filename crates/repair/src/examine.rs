@@ -16,7 +16,7 @@ use store::file_cache::{Entry, FileCache, nanoseconds};
 use transcript::{Buffer, Class, Finding, Forks, Loss, Scan, Status, Transcript};
 use vault::{Event, Key};
 
-use crate::{Clinic, Error, Lost, Target};
+use crate::{Error, Lost, Repairer, Target};
 
 /// Entries of the scan cache change their meaning with this number: raise it when a scan says something new.
 const CACHE_VERSION: u32 = 5;
@@ -111,7 +111,7 @@ impl Known {
     }
 }
 
-impl Clinic {
+impl Repairer {
     /// Scans every transcript of every configuration directory; unchanged ones come from the cache.
     ///
     /// # Errors
@@ -473,17 +473,17 @@ fn assemble(session: SessionId, path: PathBuf, live: bool, scan: Scan) -> Sessio
 }
 
 /// Files to repair: every transcript that a repair would change. Vanished ones stay so unless they are named.
-pub(crate) fn repairable(scans: &[SessionScan], clinic: &Clinic) -> Vec<TranscriptFile> {
+pub(crate) fn repairable(scans: &[SessionScan], repairer: &Repairer) -> Vec<TranscriptFile> {
     let broken = scans.iter().filter(|scan| scan.status == Status::Corrupted);
     broken
         .filter_map(|scan| {
-            let config = clinic.config_of(&scan.path)?.clone();
+            let config = repairer.config_of(&scan.path)?.clone();
             Some(TranscriptFile { config, session: scan.session.clone(), path: scan.path.clone() })
         })
         .collect()
 }
 
-impl Clinic {
+impl Repairer {
     /// Every conversation that a repair would change. `progress` is told how many bytes have been looked at, and of how many.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use transcript::{Buffer, Doubt, Status, Succession, succession};
 use vault::{Conversation, Event, GenerationInfo, Key, MirroredFile};
 
 use crate::examine::{is_main, scan_file};
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
 /// What of a conversation is not in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,7 +215,7 @@ struct Version {
     bytes: Vec<u8>,
 }
 
-impl Clinic {
+impl Repairer {
     /// What of a conversation is not in its file; `None` where nothing is lost, or it is not in the vault.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use store::lock::{Lock, LockError};
 
 use crate::backup::{self, Backup, Carrying, RepairRecord, WatchedFile, Writer};
 use crate::lease::{self, Writers};
-use crate::{Clinic, Error, late};
+use crate::{Error, Repairer, late};
 
 /// How long an old file is kept where the file system cannot tell whether a process has it open (NFS, FUSE): a program
 /// that holds a transcript open for longer without writing to it was never seen.
@@ -59,7 +59,7 @@ impl std::fmt::Display for KeptFile {
     }
 }
 
-impl Clinic {
+impl Repairer {
     /// Looks again at every old file that is kept; those that must be kept on.
     ///
     /// # Errors

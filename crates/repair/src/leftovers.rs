@@ -12,9 +12,9 @@ use store::durable;
 use crate::backup::{self, Backup, RepairRecord, RepairState};
 use crate::lease::{self, Writers};
 use crate::swap::{self, Swapped};
-use crate::{Clinic, Error, Undone, kept};
+use crate::{Error, Repairer, Undone, kept};
 
-impl Clinic {
+impl Repairer {
     /// Settles everything that is left of a session beside its transcript. The session is locked. Returns the undo that was
     /// finished by this, where one was.
     pub(crate) fn recover(&self, path: &Path, session: &SessionId) -> Result<Option<Undone>, Error> {
@@ -77,7 +77,7 @@ impl Clinic {
             RepairState::Intent if is_old => {
                 let undone = self.undone_by(&backup, &record);
                 let (session, carried) = (session.clone(), record.old.size);
-                let mut swapped = Swapped { clinic: self, session, old: file, carried, backup, record };
+                let mut swapped = Swapped { repairer: self, session, old: file, carried, backup, record };
                 swapped.carry_missing()?;
                 swapped.finish()?;
                 Ok(undone)

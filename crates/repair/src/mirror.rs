@@ -4,9 +4,9 @@ use agents::claude::Source;
 use jiff::Timestamp;
 use vault::Origination;
 
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
-impl Clinic {
+impl Repairer {
     /// Mirrors one file for certain. A conversation that its user had forgotten is not mirrored, and can be repaired all the
     /// same: the plain copy in the backups is made and verified for every change.
     pub(crate) fn mirror(&self, source: &Source, whose: Origination, now: Timestamp) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::durable;
 
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
 /// One such file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ fn read_name(path: &Path) -> Option<OldBackup> {
     })
 }
 
-impl Clinic {
+impl Repairer {
     /// Whether the vault has every row of a backup.
     ///
     /// # Errors

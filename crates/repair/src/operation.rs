@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 
 use crate::backup::{self, Backup, RepairState};
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
 /// The operation that is open, if one is.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct Open {
 #[must_use = "the operation ends when this is dropped"]
 pub struct OpenOperation<'a> {
     /// Nothing where it is a part of another one.
-    clinic: Option<&'a Clinic>,
+    repairer: Option<&'a Repairer>,
 }
 
 /// A change of a transcript that a backup tells of.
@@ -64,7 +64,7 @@ impl Current {
     }
 }
 
-impl Clinic {
+impl Repairer {
     /// Begins an operation: what is changed from now on belongs to it. Within another operation it belongs to that one.
     /// Operations that ended longer ago than `keep` are let go.
     pub fn begin_operation(&self, command: &str, keep: Duration) -> OpenOperation<'_> {
@@ -99,10 +99,10 @@ impl Clinic {
     fn hold(&self, open: Open) -> OpenOperation<'_> {
         let mut current = self.operation.get();
         if current.is_some() {
-            return OpenOperation { clinic: None };
+            return OpenOperation { repairer: None };
         }
         *current = Some(open);
-        OpenOperation { clinic: Some(self) }
+        OpenOperation { repairer: Some(self) }
     }
 
     /// The id of the operation that is open.
@@ -233,6 +233,6 @@ impl Clinic {
 impl Drop for OpenOperation<'_> {
     fn drop(&mut self) {
         // One that cannot be ended is shown as interrupted, and can be undone all the same.
-        let _ = self.clinic.map(Clinic::close);
+        let _ = self.repairer.map(Repairer::close);
     }
 }

@@ -19,7 +19,7 @@ use crate::examine::{is_main, scan_file};
 use crate::fullest::{Fullest, Lost, ROWS_MISSING, Remade};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::swap::{self, Placement};
-use crate::{Clinic, Error, Refusal};
+use crate::{Error, Refusal, Repairer};
 
 /// The agent sweeps transcripts older than this where its settings say nothing (cc#85466).
 const SWEPT_AFTER_DAYS: u64 = 30;
@@ -44,7 +44,7 @@ pub struct PutBack {
     pub doubt: Option<String>,
 }
 
-impl Clinic {
+impl Repairer {
     /// Puts back what a conversation lost, before a repair looks at what is there. `None`: nothing is lost.
     pub(crate) fn put_back_lost(
         &self,

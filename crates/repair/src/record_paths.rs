@@ -11,9 +11,9 @@ use agents::claude::ConfigDir;
 use store::durable;
 
 use crate::backup::{Backup, RepairRecord};
-use crate::{Clinic, Refusal};
+use crate::{Refusal, Repairer};
 
-impl Clinic {
+impl Repairer {
     /// Lets records name this file though it lies in no agent's folder: the user has named it in this very command.
     pub fn name_file(&self, path: &Path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());

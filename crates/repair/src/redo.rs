@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use crate::backup::{self, Backup, FileMark, RepairRecord};
 use crate::repair::refuse;
 use crate::swap::{self, Placement, Purpose};
-use crate::{Clinic, Error, Refusal};
+use crate::{Error, Refusal, Repairer};
 
 /// A change that was done again.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Redone {
     pub kept_since: u64,
 }
 
-impl Clinic {
+impl Repairer {
     /// Does again the change that a backup tells of and that was undone. `None`: there is no such change.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use transcript::{Buffer, Change, Finding, MOST_ROUNDS, Plan, Scan, Status, Trans
 
 use crate::backup::Backup;
 use crate::swap::{self, Placement, Swapped};
-use crate::{Clinic, Error, Refusal, space};
+use crate::{Error, Refusal, Repairer, space};
 
 /// Another repair of the same session is over in a few seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,7 +96,7 @@ impl RepairOutcome {
     }
 }
 
-impl Clinic {
+impl Repairer {
     /// Repairs some conversations. Their old files are watched together, so that many take no longer than one.
     pub fn repair(
         &self,
@@ -144,11 +144,11 @@ impl Clinic {
         outcomes
     }
 
-    fn repair_one<'clinic>(
-        &'clinic self,
+    fn repair_one<'repairer>(
+        &'repairer self,
         file: &TranscriptFile,
         options: RepairOptions,
-        swaps: &mut Vec<Swapped<'clinic>>,
+        swaps: &mut Vec<Swapped<'repairer>>,
         locks: &mut Vec<Lock>,
     ) -> Result<RepairOutcome, Error> {
         // The file behind a link is the one to change; the link stays.

@@ -8,7 +8,7 @@ use store::durable::{self, Kept};
 use vault::{Conversation, FileKind, Key, MirroredFile, Origination, Relation, Wanted};
 
 use crate::repair::{RepairOutcome, RepairStatus};
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
 /// What is to be done about one file.
 enum Side {
@@ -20,7 +20,7 @@ enum Side {
     LeftOut,
 }
 
-impl Clinic {
+impl Repairer {
     /// Puts back what went with the transcript: how many files came back, and which did not.
     pub(crate) fn put_back_others(&self, conversation: &Conversation) -> Result<(usize, Vec<String>), Error> {
         let (mut count, mut left_out) = (0, Vec::new());

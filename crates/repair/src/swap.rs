@@ -18,7 +18,7 @@ use store::durable;
 use crate::backup::{self, Backup, FileMark, RepairRecord, RepairState, WatchedFile};
 use crate::lease::{self, Writers};
 use crate::repair::refuse;
-use crate::{Clinic, Error, Refusal, kept, late};
+use crate::{Error, Refusal, Repairer, kept, late};
 
 /// How long a process that was just opening the old file may take to write its row. Whoever takes longer has it open, and
 /// the kernel knows.
@@ -27,8 +27,8 @@ const WATCH: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A swap that has happened and is being watched.
-pub(crate) struct Swapped<'clinic> {
-    pub(crate) clinic: &'clinic Clinic,
+pub(crate) struct Swapped<'repairer> {
+    pub(crate) repairer: &'repairer Repairer,
     pub(crate) session: SessionId,
     pub(crate) old: File,
     /// How many bytes of the old file the transcript has, or need not have.
@@ -78,7 +78,7 @@ pub(crate) enum Purpose<'a> {
     Redo(&'a Backup),
 }
 
-impl Clinic {
+impl Repairer {
     /// Puts a finished file in the place of another: the copy is compared, the intent is on disk, owners and writers are
     /// looked for once more, and only then the two change places.
     pub(crate) fn place(&self, placement: Placement<'_>) -> Result<Result<Swapped<'_>, Refusal>, Error> {
@@ -195,7 +195,7 @@ impl Clinic {
             return Ok(Err(Refusal::Changing));
         }
         let (carried, session) = (record.old.size, session.clone());
-        let mut swapped = Swapped { clinic: self, session, carried, old, backup, record };
+        let mut swapped = Swapped { repairer: self, session, carried, old, backup, record };
         swapped.carry()?;
         Ok(Ok(swapped))
     }
@@ -260,11 +260,11 @@ impl Swapped<'_> {
         let writers = lease::writers(&self.old);
         self.carry()?;
         // A copy in the vault that is one row behind is no failure: the next sync catches up.
-        let _ = self.clinic.note_ours(&self.session, &self.record.path);
+        let _ = self.repairer.note_ours(&self.session, &self.record.path);
         if writers != Writers::None {
             let writer = lease::writer(&self.record.aside, &self.old);
             let (carried, provable) = (self.carried, writers == Writers::Some);
-            self.clinic.mark_watched(&self.backup)?;
+            self.repairer.mark_watched(&self.backup)?;
             self.record.watched = Some(WatchedFile { carried, carrying: None, writer, provable });
             return self.write_final_state();
         }
@@ -286,7 +286,7 @@ impl Swapped<'_> {
     /// Says that the step is over, and first that the repair it took back is undone: killed in between, the step is
     /// finished again.
     fn write_final_state(&mut self) -> Result<(), Error> {
-        self.clinic.finish_undo(&self.backup, &self.record)?;
+        self.repairer.finish_undo(&self.backup, &self.record)?;
         self.record.state = self.record.final_state();
         self.backup.write(&self.record)
     }

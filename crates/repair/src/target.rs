@@ -7,9 +7,9 @@ use agents::claude::{ConfigDir, FindError, TranscriptFile, are_two_accounts, fin
 use agents::{SessionId, SessionKey};
 use store::record;
 
-use crate::Clinic;
+use crate::Repairer;
 use crate::account::{AccountSession, one_account, pick, split};
-use crate::on_record::is_pane;
+use crate::lookup::is_pane;
 
 /// One conversation that a command is about.
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ fn paths_list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-impl Clinic {
+impl Repairer {
     /// Finds what `text` means.
     ///
     /// # Errors

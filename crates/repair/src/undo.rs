@@ -19,7 +19,7 @@ use crate::lease::{self, Writers};
 use crate::record_paths::is_link;
 use crate::repair::refuse;
 use crate::swap::{self, Placement, Purpose};
-use crate::{Clinic, Error, Refusal};
+use crate::{Error, Refusal, Repairer};
 
 /// A repair that was taken back.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct Undone {
     pub kept_since: u64,
 }
 
-impl Clinic {
+impl Repairer {
     /// Takes back one change, by its backup's folder. `None`: there is no such change.
     ///
     /// # Errors

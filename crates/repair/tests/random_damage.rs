@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use agents::SessionId;
 use agents::claude::{ConfigDir, TranscriptFile};
 use jiff::Timestamp;
-use repair::{Clinic, Lost, RepairOptions, RepairStatus};
+use repair::{Lost, RepairOptions, RepairStatus, Repairer};
 use serde_json::{Value, json};
 use store::StateDir;
 use vault::{Key, SyncOptions, Wanted};
@@ -41,7 +41,7 @@ fn rows(range: std::ops::Range<usize>) -> String {
 
 struct World {
     root: tempfile::TempDir,
-    clinic: Clinic,
+    repairer: Repairer,
     file: TranscriptFile,
 }
 
@@ -53,8 +53,8 @@ impl World {
         let path = config.projects().join(format!("-work/{ID}.jsonl"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let file = TranscriptFile { config: config.clone(), session: session(), path };
-        let clinic = open(root.path(), &config);
-        let world = World { root, clinic, file };
+        let repairer = open(root.path(), &config);
+        let world = World { root, repairer, file };
         for part in [0..CUT, CUT..ROWS] {
             let _ = fs::remove_file(&world.file.path);
             fs::write(&world.file.path, rows(part)).unwrap();
@@ -66,7 +66,7 @@ impl World {
     fn sync(&self) {
         let configs = std::slice::from_ref(&self.file.config);
         // A damaged manifest may refuse to be written behind; that is told, and nothing of this test's.
-        let _ = self.clinic.vault.sync(configs, &SyncOptions::at(Timestamp::now()), &|_| {});
+        let _ = self.repairer.vault.sync(configs, &SyncOptions::at(Timestamp::now()), &|_| {});
     }
 
     fn folder(&self) -> PathBuf {
@@ -84,18 +84,18 @@ impl World {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        self.clinic = open(&root, &self.file.config);
+        self.repairer = open(&root, &self.file.config);
     }
 
     fn lost(&self) -> Option<Lost> {
         let key = Key::new(&self.file.config, Some(&self.file.session));
-        self.clinic.lost(&key, &self.file.path).unwrap_or(Some(Lost::Doubtful))
+        self.repairer.lost(&key, &self.file.path).unwrap_or(Some(Lost::Doubtful))
     }
 
     /// How a repair would end; a vault that cannot be used is a refusal too.
     fn repair(&self) -> (RepairStatus, Option<String>) {
         let options = RepairOptions { dry_run: true, branch: None };
-        match self.clinic.repair(std::slice::from_ref(&self.file), options, |_| {}).remove(0) {
+        match self.repairer.repair(std::slice::from_ref(&self.file), options, |_| {}).remove(0) {
             Ok(outcome) => (outcome.status, outcome.reason),
             Err(error) => (RepairStatus::Refused, Some(error.to_string())),
         }
@@ -106,8 +106,8 @@ fn session() -> SessionId {
     SessionId::new(ID).unwrap()
 }
 
-fn open(root: &Path, config: &ConfigDir) -> Clinic {
-    Clinic::open(StateDir::open(root.join("state")).unwrap(), vec![config.clone()]).unwrap()
+fn open(root: &Path, config: &ConfigDir) -> Repairer {
+    Repairer::open(StateDir::open(root.join("state")).unwrap(), vec![config.clone()]).unwrap()
 }
 
 fn kept(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -139,7 +139,7 @@ fn check(world: &World, told: &str) {
     }
     fs::remove_file(&world.file.path).unwrap();
     for time in 1..=2 {
-        if let Ok(Some(Ok(back))) = world.clinic.restore(&session(), None, Wanted::Best) {
+        if let Ok(Some(Ok(back))) = world.repairer.restore(&session(), None, Wanted::Best) {
             assert_eq!(back.doubt, None);
             let found = fs::read_to_string(&world.file.path).unwrap();
             assert_eq!(found, rows(0..ROWS), "{told}, time {time}: less than everything, without a word");

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use store::journal::Journal;
 use store::lock::Lock;
+use store::mac::Key;
 use store::machine_key::MachineKey;
 use store::record::{self, Machine, Provenance, SessionRecord};
-use store::seal::Key;
 use store::{durable, saves};
 
 use crate::note::note;

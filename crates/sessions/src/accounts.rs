@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use agents::{SessionId, SessionKey};
+use store::mac::Origin;
 use store::record::{SessionRecord, SeveralClaims, key_among};
-use store::seal::Origin;
 use store::spool::Read;
 
 /// The key of this account's session with this id. An id that no record has yet, or that this account's record has, needs no

@@ -11,14 +11,14 @@ use store::journal::Entry as Note;
 use store::record::{Activity, Doing, Evidence, Grade, Provenance, Run, SessionRecord, Status};
 
 use crate::accounts::key_of;
+use crate::machine_state::{Entry, Life, MachineState};
 use crate::note::{mark, note};
 use crate::trust::is_vouched_for;
-use crate::world::{Entry, Life, World};
 
 /// Takes over what the agents' registries say of live processes that no hook has named.
 pub(crate) fn adopt(
     records: &mut BTreeMap<SessionKey, SessionRecord>,
-    world: &World,
+    world: &MachineState,
     now: Timestamp,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
@@ -63,16 +63,16 @@ fn named_by_hook(record: &SessionRecord) -> bool {
     })
 }
 
-fn start_of(entry: &Entry, world: &World) -> Option<u64> {
+fn start_of(entry: &Entry, world: &MachineState) -> Option<u64> {
     let process = world.processes.as_ref()?.get(&entry.registered.pid)?;
     Some(process.start)
 }
 
-fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &World, now: Timestamp) {
+fn take(record: &mut SessionRecord, entry: &Entry, start: u64, world: &MachineState, now: Timestamp) {
     let registered = &entry.registered;
     let process = world.proc(registered.pid, start);
     let tty = process.and_then(|process| process.tty.clone());
-    let env = process.map(|process| crate::fold::environment(&process.launch)).unwrap_or_default();
+    let env = process.map(|process| crate::apply_event::environment(&process.launch)).unwrap_or_default();
     let cwd = registered.cwd.clone().map(std::path::PathBuf::from);
     let domain = world.own_domain();
     let nested = world.is_nested(registered.pid);

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::record::{Doing, SessionRecord, Status};
 
-use crate::world::{Life, World};
+use crate::machine_state::{Life, MachineState};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -68,7 +68,7 @@ const SLACK: SignedDuration = SignedDuration::from_secs(5);
 /// Alarms about agents.
 pub fn of_agents(
     records: &BTreeMap<SessionKey, SessionRecord>,
-    world: &World,
+    world: &MachineState,
     growth: &HashMap<SessionKey, Growth>,
     now: Timestamp,
 ) -> Vec<Alarm> {

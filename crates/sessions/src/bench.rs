@@ -8,14 +8,14 @@ use agents::claude::ConfigDir;
 use agents::claude::chain::Link;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use store::mac::Origin;
 use store::record::{Run, SessionRecord, TmuxPlace};
-use store::seal::Origin;
 use store::spool;
 use tmux::{Listing, Pane, Server, ServerId};
 
-use crate::fold::fold;
-use crate::heard::Heard;
-use crate::world::{Entry, Life, Proc, World};
+use crate::apply_event::fold;
+use crate::machine_state::{Entry, Life, MachineState, Proc};
+use crate::spooled_event::SpooledEvent;
 
 pub(crate) const SOCKET: &str = "/tmp/tmux-0/default";
 pub(crate) const BOOT: &str = "boot-1";
@@ -58,7 +58,7 @@ impl Said {
         self
     }
 
-    pub(crate) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> SpooledEvent {
         let launch = self.boot.map(|boot| spool::Launch {
             env: vec![
                 ("TMUX".to_owned(), format!("{SOCKET},1,0")),
@@ -68,7 +68,7 @@ impl Said {
             boot_id: Some(boot.to_owned()),
             pid_domain: None,
         });
-        Heard::of(spool::Read {
+        SpooledEvent::of(spool::Read {
             offset: self.at.unsigned_abs(),
             event: spool::Event {
                 schema: 1,
@@ -120,7 +120,7 @@ pub(crate) fn pane(number: u32) -> Pane {
 /// The place of such a pane.
 pub(crate) fn place(number: u32) -> TmuxPlace {
     let Listing::Alive(server) = server(&[number]) else { unreachable!() };
-    crate::world::place(&server, &server.panes[0])
+    crate::machine_state::place(&server, &server.panes[0])
 }
 
 /// A living server with these panes.
@@ -134,27 +134,27 @@ pub(crate) fn server(panes: &[u32]) -> Listing {
 }
 
 /// A machine on which these agents live (pid and terminal), with this answer of the server.
-pub(crate) fn world(alive: &[(u32, i64)], listing: Listing) -> World {
+pub(crate) fn world(alive: &[(u32, i64)], listing: Listing) -> MachineState {
     let proc = |(pid, pts): &(u32, i64)| {
         let tty = (*pts >= 0).then(|| format!("/dev/pts/{pts}"));
         (*pid, Proc { start: u64::from(*pid) * 10, tty, agent: true, ..Proc::default() })
     };
-    World {
+    MachineState {
         boot_id: Some(BOOT.to_owned()),
         processes: Some(alive.iter().map(proc).collect::<HashMap<_, _>>()),
         servers: vec![(SOCKET.into(), listing)],
-        ..World::default()
+        ..MachineState::default()
     }
 }
 
 /// A machine on which the agent of this run lives, with these arguments and variables.
-pub(crate) fn world_of(run: &Run, argv: &[String], variables: &[(&str, &str)]) -> World {
+pub(crate) fn world_of(run: &Run, argv: &[String], variables: &[(&str, &str)]) -> MachineState {
     let launch = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let process = Proc { start: run.proc_start, agent: true, argv: argv.to_vec(), launch, ..Proc::default() };
-    World {
+    MachineState {
         boot_id: run.boot_id.clone(),
         processes: Some(HashMap::from([(run.pid, process)])),
-        ..World::default()
+        ..MachineState::default()
     }
 }
 

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use store::journal::Entry;
 use store::record::{Evidence, GenuineRun, Grade, Run, SessionRecord, Status, TmuxPlace};
 
+use crate::machine_state::{Life, MachineState, place, server_of, socket_of};
 use crate::note::{mark, note};
-use crate::world::{Life, World, place, server_of, socket_of};
 
 /// Where a live agent's run is, by what proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Binding {
 }
 
 /// Finds the pane of a run. What another machine or a forged line says of a pane binds nothing, so only a genuine run has one.
-pub fn binding(run: GenuineRun<'_>, world: &World) -> Binding {
+pub fn binding(run: GenuineRun<'_>, world: &MachineState) -> Binding {
     let run = run.run();
     let named = run.env.get("TMUX_PANE").filter(|pane| !pane.is_empty());
     let refused =
@@ -59,7 +59,7 @@ pub fn binding(run: GenuineRun<'_>, world: &World) -> Binding {
 }
 
 /// By the environment: enough to remember, not to act on.
-fn likely(run: &Run, world: &World) -> Binding {
+fn likely(run: &Run, world: &MachineState) -> Binding {
     let socket = run.env.get("TMUX").and_then(|tmux| socket_of(tmux));
     let (Some(socket), Some(pane)) = (socket, run.env.get("TMUX_PANE")) else {
         return Binding::Nowhere { refused: None };
@@ -78,7 +78,7 @@ fn likely(run: &Run, world: &World) -> Binding {
 /// Brings the places of all active records up to date, and says which panes changed their owner.
 pub(crate) fn bind(
     records: &mut BTreeMap<SessionKey, SessionRecord>,
-    world: &World,
+    world: &MachineState,
     now: Timestamp,
 ) -> Vec<Entry> {
     let mut notes = Vec::new();
@@ -136,7 +136,7 @@ pub(crate) fn bind(
 }
 
 /// A pane keeps its id when windows are moved and renumbered; what it is called is looked up again.
-fn refresh_reference(record: &mut SessionRecord, world: &World) {
+fn refresh_reference(record: &mut SessionRecord, world: &MachineState) {
     let Some(known) = &mut record.place else { return };
     if let (Life::Alive, Some(server)) = world.server(known)
         && let Some(pane) = server.pane(&known.pane)
@@ -150,7 +150,7 @@ fn refresh_reference(record: &mut SessionRecord, world: &World) {
 /// Two may share a terminal (one is stopped in the background): an older process never replaces a newer one.
 pub fn owners<'a>(
     records: impl Iterator<Item = &'a SessionRecord>,
-    world: &World,
+    world: &MachineState,
 ) -> HashMap<(String, String), &'a SessionRecord> {
     let mut owners: HashMap<(String, String), &SessionRecord> = HashMap::new();
     let here = world.machine();

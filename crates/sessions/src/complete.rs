@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use store::record::{SessionRecord, Spoken, SummarySource};
 use transcript::{Ending, Said};
 
-use crate::world::World;
+use crate::machine_state::MachineState;
 
 /// An account: its name and its configuration directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Account {
 /// Fills in what is frozen per run and was not known at its launch. What is known stays.
 pub(crate) fn complete_run(
     record: &mut SessionRecord,
-    world: &World,
+    world: &MachineState,
     accounts: &[Account],
     version: Option<&str>,
 ) {

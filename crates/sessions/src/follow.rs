@@ -14,14 +14,14 @@ use store::journal::Entry;
 use store::record::{Run, SessionRecord, Status};
 
 use crate::accounts::key_of;
-use crate::fold::{LEAVING, LEFT};
+use crate::apply_event::{LEAVING, LEFT};
+use crate::machine_state::{Life, MachineState};
 use crate::note::{mark, note};
 use crate::trust::is_vouched_for;
 use crate::verdict::CLEARED;
-use crate::world::{Life, World};
 
 /// Links the conversations of each process and ends those that it has left.
-pub(crate) fn follow(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) -> Vec<Entry> {
+pub(crate) fn follow(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &MachineState) -> Vec<Entry> {
     let mut notes = Vec::new();
     for mut way in ways(records) {
         // Who said goodbye has left, whatever the clock did meanwhile.
@@ -69,7 +69,7 @@ pub(crate) fn origins(records: &mut BTreeMap<SessionKey, SessionRecord>) -> Vec<
 /// nothing goes on, and the old one is waited for again. `closed` are those that cannot be read now.
 pub(crate) fn dead_ends(
     records: &mut BTreeMap<SessionKey, SessionRecord>,
-    world: &World,
+    world: &MachineState,
     closed: &BTreeSet<SessionKey>,
 ) {
     let Some(processes) = &world.processes else { return };
@@ -194,7 +194,7 @@ fn inherit(run: &mut Run, known: &Run) {
 
 fn go_on(
     records: &mut BTreeMap<SessionKey, SessionRecord>,
-    world: &World,
+    world: &MachineState,
     way: &Way,
     at: usize,
 ) -> Option<Entry> {
@@ -239,7 +239,7 @@ fn go_on(
 
 fn leave(left: &mut SessionRecord, to: &SessionKey) -> Option<store::record::TmuxPlace> {
     left.next_id = Some(to.clone());
-    // Heard late in the next one, it had gone on after all.
+    // SpooledEvent late in the next one, it had gone on after all.
     let gone_on = left.status == Status::Crashed && left.reason.as_deref() == Some(CLEARED);
     if left.status == Status::Active || gone_on {
         left.status = Status::EndedCleanly;
@@ -249,7 +249,7 @@ fn leave(left: &mut SessionRecord, to: &SessionKey) -> Option<store::record::Tmu
 }
 
 /// Whether another agent still is in the conversation, which then is the one that counts again.
-pub(crate) fn remains(left: &mut SessionRecord, world: &World) -> bool {
+pub(crate) fn remains(left: &mut SessionRecord, world: &MachineState) -> bool {
     let still_in = |run: &&Run| !run.is_passing() && world.life(run) == Life::Alive;
     let Some(other) = left.earlier_open_runs().find(still_in).cloned() else { return false };
     left.runs.retain(|run| *run != other);

@@ -14,10 +14,10 @@ use store::record::SessionRecord;
 use store::spool;
 
 use crate::alarm::{Alarm, AlarmKind};
+use crate::crashed_here::left_here;
 use crate::derive;
 use crate::ending::ending;
 use crate::git;
-use crate::left_here::left_here;
 use crate::settle::{Settled, Settler};
 
 /// As much of a prompt as a wide terminal shows.

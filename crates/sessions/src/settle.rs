@@ -19,20 +19,20 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use store::StateDir;
 use store::durable;
+use store::fallback_spool::FallbackSpool;
 use store::journal::{Entry, Journal};
 use store::lock::{Lock, LockError};
 use store::machine_key::{KeyTrouble, MachineKey};
 use store::record::{self, Held, RecordError, SessionRecord, Status};
-use store::refuge::Refuge;
 use store::spool;
 
 use crate::alarm::Alarm;
 use crate::complete::{Account, complete_names};
 use crate::ending::{ending, exited_by_history};
+use crate::machine_state::{Life, MachineState, socket_of};
 use crate::note::tell;
 use crate::spools;
-use crate::world::{Life, World, socket_of};
-use crate::{accounts, adopt, bind, closed, follow, names, starved, trust, verdict};
+use crate::{accounts, adopt, bind, closed, follow, names, oom, trust, verdict};
 
 /// What settling needs to know.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct Settler {
     /// What rekindle remembers.
     pub state: StateDir,
     /// Where events wait when the state cannot be written.
-    pub refuge: Refuge,
+    pub refuge: FallbackSpool,
     /// The machine's key.
     pub key: MachineKey,
     /// The agents' configuration directories.
@@ -110,7 +110,7 @@ pub struct Settled {
     /// Every record as it now is.
     pub records: BTreeMap<SessionKey, SessionRecord>,
     /// The machine as it was found.
-    pub world: World,
+    pub world: MachineState,
     /// What went wrong without stopping anything.
     pub troubles: Vec<String>,
     /// Conversations that their user wants forgotten: they are followed, and nothing that is said in them is kept.
@@ -214,7 +214,7 @@ impl Settler {
         }
         spools::begin_anew(&spools, &mut records);
         records.values_mut().for_each(SessionRecord::learn_account);
-        let mut world = World::look(&self.all_configs(&records), &self.all_sockets(&records));
+        let mut world = MachineState::look(&self.all_configs(&records), &self.all_sockets(&records));
         notes.extend(adopt::adopt(&mut records, &world, now));
         trust::verify(&mut records, &world);
         trust::prefer_genuine(&mut records, &world);
@@ -329,7 +329,8 @@ impl Settler {
                 Err(error) => settled.troubles.push(unusable(&error)),
             }
         }
-        settled.world = World::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
+        settled.world =
+            MachineState::look(&self.all_configs(&settled.records), &self.all_sockets(&settled.records));
         settled.forgotten = self.forgotten(&settled.records);
         Ok(settled)
     }
@@ -379,7 +380,7 @@ impl Settler {
     fn judge(
         &self,
         records: &mut BTreeMap<SessionKey, SessionRecord>,
-        world: &World,
+        world: &MachineState,
         now: Timestamp,
     ) -> Vec<Entry> {
         let mut notes = Vec::new();
@@ -402,7 +403,7 @@ impl Settler {
         for record in records.values_mut().filter(open) {
             let Some(run) = record.run() else { continue };
             if world.life(run) == Life::Alive {
-                record.memory_kills = starved::kills_around(run.pid);
+                record.memory_kills = oom::kills_around(run.pid);
                 continue;
             }
             let transcript = record.transcript_path.as_deref().and_then(ending);
@@ -413,7 +414,7 @@ impl Settler {
                     exited_by_history(&history, record.session_id.id().as_str(), since)
                 });
             if let Some(verdict) = verdict::verdict(record, world, exited) {
-                let verdict = starved::weigh(verdict, record);
+                let verdict = oom::weigh(verdict, record);
                 notes.push(verdict::pronounce(record, &verdict, now));
             }
         }

@@ -9,8 +9,8 @@ use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use store::StateDir;
 use store::durable::{self, Kept, Sync};
+use store::fallback_spool::FallbackSpool;
 use store::record::{SessionRecord, Status};
-use store::refuge::Refuge;
 
 /// One session's spool; of all accounts that have a session with this id.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub fn unsettled(state: &StateDir, at_rest: Duration, now: SystemTime) -> usize 
 }
 
 /// Sessions whose events wait in the refuge.
-pub fn in_refuge(refuge: &Refuge) -> usize {
+pub fn in_refuge(refuge: &FallbackSpool) -> usize {
     list_in(&refuge.spool()).map_or(0, |spools| spools.len())
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn remove(spooled: &Spooled) -> Result<(), durable::Error> {
 const AT_REST: Duration = Duration::from_secs(2);
 
 /// Takes over the events that waited in the refuge. What cannot be taken now waits on.
-pub(crate) fn take_refuge(refuge: &Refuge, state: &StateDir, troubles: &mut Vec<String>) {
+pub(crate) fn take_refuge(refuge: &FallbackSpool, state: &StateDir, troubles: &mut Vec<String>) {
     match refuge.check() {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,

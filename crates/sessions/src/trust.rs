@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use agents::SessionKey;
 use store::record::{Provenance, Run, SessionRecord};
 
-use crate::fold::{environment, redacted};
-use crate::heard::known_arguments;
-use crate::world::{Life, World};
+use crate::apply_event::{environment, redacted};
+use crate::machine_state::{Life, MachineState};
+use crate::spooled_event::known_arguments;
 
 /// Whether what a record says of its agent is only shown, never acted on.
-pub fn is_untrusted(record: &SessionRecord, world: &World) -> bool {
+pub fn is_untrusted(record: &SessionRecord, world: &MachineState) -> bool {
     record.distrust(&world.machine()).is_some()
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn is_vouched_for(run: &Run) -> bool {
 
 /// Takes the arguments and the environment of living agents from their processes, once for each run. What a sealed line says
 /// counts only for processes that are gone.
-pub(crate) fn verify(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) {
+pub(crate) fn verify(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &MachineState) {
     let own = world.own_domain();
     let runs = records.values_mut().flat_map(|record| &mut record.runs);
     for run in runs.filter(|run| run.provenance == Some(Provenance::Event)) {
@@ -49,7 +49,7 @@ pub(crate) fn verify(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &
 }
 
 /// Puts an untrusted run whose process is gone behind the newest genuine one: a forged line must not hide what is known.
-pub(crate) fn prefer_genuine(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &World) {
+pub(crate) fn prefer_genuine(records: &mut BTreeMap<SessionKey, SessionRecord>, world: &MachineState) {
     for record in records.values_mut() {
         let hides = record.run().is_some_and(|run| !is_vouched_for(run) && world.life(run) == Life::Dead);
         let genuine = record.runs.iter().rposition(|run| is_vouched_for(run) && !run.is_passing());
@@ -96,7 +96,7 @@ mod tests {
         forged.provenance = Some(Provenance::Untrusted);
         record.runs.push(forged);
         let mut records = BTreeMap::from([(id("a"), record)]);
-        let mut world = World { processes: Some(Default::default()), ..World::default() };
+        let mut world = MachineState { processes: Some(Default::default()), ..MachineState::default() };
         world.boot_id = records[&id("a")].runs[0].boot_id.clone();
         prefer_genuine(&mut records, &world);
         assert_eq!(records[&id("a")].run().map(|run| run.pid), Some(7));

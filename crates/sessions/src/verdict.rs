@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use store::journal::Entry;
 use store::record::{Evidence, Grade, Run, SessionRecord, Status};
 
-use crate::fold::{LEAVING, OWN_ENDS};
+use crate::apply_event::{LEAVING, OWN_ENDS};
+use crate::machine_state::{Life, MachineState};
 use crate::note::{mark, note};
-use crate::world::{Life, World};
 
 /// How a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) fn left_for_nowhere(record: &SessionRecord) -> bool {
 }
 
 /// Judges a record that is still active, or [whose agent went on nowhere](left_for_nowhere). `exited` says whether the transcript ends with the user's own `/exit`.
-pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Verdict> {
+pub fn verdict(record: &SessionRecord, world: &MachineState, exited: bool) -> Option<Verdict> {
     let run = record.run()?;
     if world.life(run) != Life::Dead || may_hold_another(record, world) {
         return None;
@@ -75,19 +75,19 @@ pub fn verdict(record: &SessionRecord, world: &World, exited: bool) -> Option<Ve
 }
 
 /// Whether an agent that entered the conversation before its newest one may still be in it.
-pub(crate) fn may_hold_another(record: &SessionRecord, world: &World) -> bool {
+pub(crate) fn may_hold_another(record: &SessionRecord, world: &MachineState) -> bool {
     record.earlier_open_runs().any(|run| !run.is_passing() && world.life(run) != Life::Dead)
 }
 
 /// Notes the end of every earlier process that is provably gone: from a container that could not be told later.
-pub(crate) fn end_dead_runs(record: &mut SessionRecord, world: &World, now: Timestamp) {
+pub(crate) fn end_dead_runs(record: &mut SessionRecord, world: &MachineState, now: Timestamp) {
     let earlier = record.runs.iter_mut().rev().skip(1).filter(|run| run.ended_at.is_none());
     for run in earlier.filter(|run| world.life(run) == Life::Dead) {
         run.ended_at = Some(now);
     }
 }
 
-fn after_death(record: &SessionRecord, run: &Run, world: &World) -> Option<Verdict> {
+fn after_death(record: &SessionRecord, run: &Run, world: &MachineState) -> Option<Verdict> {
     let said_so = run.end_reason.is_some();
     let Some(place) = record.place.as_ref().or(run.tmux.as_ref()) else {
         return match (said_so, run.hung_up) {

@@ -23,7 +23,7 @@ use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
 use store::record::{Doing, SessionRecord, TmuxPlace};
 
-use crate::world::{Life, Proc, World};
+use crate::machine_state::{Life, MachineState, Proc};
 
 /// What an agent is at, as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ pub struct Sources<'a> {
     /// The session records.
     pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// Processes, registries, tmux servers.
-    pub world: &'a World,
+    pub world: &'a MachineState,
     /// The newest conversation of a directory: all there is to say of an agent that nothing else names.
     pub newest: &'a dyn Fn(&ConfigDir, &str) -> Option<SessionId>,
     /// The present.

@@ -9,9 +9,9 @@ use store::lock::Lock;
 use store::record::{Doing, Status};
 
 use crate::alarm::{self, AlarmKind};
+use crate::machine_state::{Life, MachineState};
 use crate::settle::{Settled, Settler};
 use crate::spools;
-use crate::world::{Life, World};
 
 /// Why a watch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Settler {
             if self.has_news() || spools::known(&self.state) != known {
                 return Watched::Something;
             }
-            let world = World::processes();
+            let world = MachineState::processes();
             let now = Timestamp::now();
             for record in &busy {
                 let died = record.run().is_some_and(|run| world.life(run) == Life::Dead);

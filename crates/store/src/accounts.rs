@@ -61,8 +61,8 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::mac::Key;
     use crate::record::Held;
-    use crate::seal::Key;
 
     #[test]
     fn accounts_of_records_are_known_also_without_the_note() {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use crate::StateDir;
 use crate::durable;
+use crate::mac::{Key, Origin};
 use crate::record;
 use crate::saves;
-use crate::seal::{Key, Origin};
 
 /// The key of a state directory, as far as this process has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
-use crate::seal::{Key, Subject};
+use crate::mac::{Key, Subject};
 
 /// The version of a snapshot.
 pub const SCHEMA: u32 = 1;

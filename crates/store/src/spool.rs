@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 
 use crate::StateDir;
 use crate::durable::{self, Sync};
+use crate::mac::{Key, Origin};
 use crate::record::SessionRecord;
-use crate::seal::{Key, Origin};
 
 /// The version of a spool line.
 pub const SCHEMA: u32 = 1;

@@ -18,7 +18,7 @@ mod paste;
 mod quoting;
 mod refusal;
 mod scrollback;
-mod shot;
+mod server_snapshot;
 mod sockets;
 mod start;
 mod tag;
@@ -37,7 +37,7 @@ pub use options::global_options;
 pub use pane::{Pane, PaneRef, Server, ServerId};
 pub use paste::{PasteError, Sight, leave_modes, paste, press_enter, sight, type_line};
 pub use scrollback::{ScrollbackError, scrollback};
-pub use shot::{Link, PaneShot, Session, Shooting, Shot, Window, shoot};
+pub use server_snapshot::{Link, PaneShot, ServerSnapshot, Session, Shooting, Window, shoot};
 pub use sockets::{default_socket, sockets};
 pub use start::{
     Birth, Habits, RESTORED, Respawn, StartError, Title, entitle, habits, marked, respawn, source,

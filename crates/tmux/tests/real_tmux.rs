@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use tmux::{Shooting, Shot, scrollback, shoot};
+use tmux::{ServerSnapshot, Shooting, scrollback, shoot};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -44,7 +44,7 @@ impl Private {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    fn shot(&self) -> Shot {
+    fn shot(&self) -> ServerSnapshot {
         match shoot(&self.socket(), PATIENCE) {
             Shooting::Taken(shot) => *shot,
             other => panic!("{other:?}"),
@@ -118,7 +118,7 @@ fn names_come_back_as_they_are_and_never_run() {
     let active = &shot.windows[0].panes[0];
     assert_eq!((active.title.as_str(), active.tag.as_deref()), (evil.as_str(), Some("5:evil\n")));
     assert!(!trap.exists() && !server.dir.path().join("ran").exists(), "a name ran");
-    let again: Shot = serde_json::from_str(&serde_json::to_string(&shot).unwrap()).unwrap();
+    let again: ServerSnapshot = serde_json::from_str(&serde_json::to_string(&shot).unwrap()).unwrap();
     assert_eq!(again, shot);
 }
 

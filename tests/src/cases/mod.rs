@@ -30,7 +30,7 @@ pub enum Damage {
     Place(fn(&Place<'_>) -> Result<PathBuf>),
 }
 
-/// The surroundings of a conversation.
+/// The paths of a conversation.
 #[derive(Debug)]
 pub struct Place<'a> {
     /// The home it lies in.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ::agents::claude::CHILD_VARIABLES;
 use ::agents::claude::versions::Seen;
 use jiff::{SignedDuration, Timestamp};
-use sessions::{Proc, World};
+use sessions::{MachineState, Proc};
 use store::StateDir;
 use store::record::{self, SessionRecord, Status};
 
@@ -15,7 +15,7 @@ use crate::facts::{AgentFacts, Inheriting};
 /// Of what an agent sets for its children, these four make a child save nothing; the others do no harm.
 const HARMFUL: usize = 4;
 
-pub(super) fn look(places: &Places, world: &World, state: Option<&StateDir>) -> AgentFacts {
+pub(super) fn look(places: &Places, world: &MachineState, state: Option<&StateDir>) -> AgentFacts {
     let program = places.path.iter().map(|folder| folder.join("claude")).find(|path| path.is_file());
     let seen: Vec<&Seen> = places.sites.iter().flat_map(|site| &site.agents).collect();
     let version =
@@ -42,7 +42,7 @@ pub(super) fn look(places: &Places, world: &World, state: Option<&StateDir>) -> 
 const LATELY: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The agents that crashed lately: neither back, nor waiting in a pane, nor gone on as a fresh agent.
-fn crashed(state: &StateDir, world: &World, now: Timestamp) -> Vec<String> {
+fn crashed(state: &StateDir, world: &MachineState, now: Timestamp) -> Vec<String> {
     let keys = record::keys(state).unwrap_or_default();
     let records = keys.iter().filter_map(|key| Some(record::load(state, None, key).ok()??.record));
     let is_gone = |record: &SessionRecord| {
@@ -64,7 +64,7 @@ fn runs_on_node(place: &Path) -> bool {
     std::fs::canonicalize(place).is_ok_and(|real| real.extension().is_some_and(|extension| extension == "js"))
 }
 
-fn inheriting(places: &Places, world: &World) -> Vec<Inheriting> {
+fn inheriting(places: &Places, world: &MachineState) -> Vec<Inheriting> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let ours: Vec<PathBuf> = places.sites.iter().map(|site| real(site.config.path())).collect();
     // An agent of another home is somebody else's to look after.

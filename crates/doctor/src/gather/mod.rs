@@ -12,7 +12,7 @@ use integrate::Program;
 use integrate::init::Site;
 use jiff::Timestamp;
 use store::StateDir;
-use store::refuge::Refuge;
+use store::fallback_spool::FallbackSpool;
 
 use crate::facts::{ConfigFacts, Facts, StateFound};
 
@@ -30,7 +30,7 @@ pub struct Places {
     /// The machine's key.
     pub machine_key: PathBuf,
     /// Where events wait when the state cannot be written.
-    pub refuge: Refuge,
+    pub refuge: FallbackSpool,
     /// This program as settings name it.
     pub program: Program,
     /// This program's own file.
@@ -61,7 +61,7 @@ pub fn gather(places: &Places) -> Facts {
     if let Some(opened) = &opened {
         sockets.extend(state::inside(opened, places, &mut state));
     }
-    let world = sessions::World::look(&configs, &sockets.into_iter().collect());
+    let world = sessions::MachineState::look(&configs, &sockets.into_iter().collect());
     Facts {
         now: places.now,
         on_path: places.path.iter().any(|folder| folder.join("rekindle").is_file()),

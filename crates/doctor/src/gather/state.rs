@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use ::agents::claude::{ConfigDir, Kind, walk};
 use jiff::{SignedDuration, Timestamp};
-use repair::Clinic;
+use repair::Repairer;
 use store::journal::Journal;
+use store::mac::{Key, Origin};
 use store::record::{self, RecordError, SCHEMA};
-use store::seal::{Key, Origin};
 use store::{StateDir, StateDirError};
 use transcript::Status;
 
@@ -184,9 +184,9 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
 }
 
 fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) -> Result<(), repair::Error> {
-    let clinic = Clinic::open(state.clone(), configs.to_vec())?;
-    facts.losses = losses(&clinic)?;
-    let status = clinic.vault.status()?;
+    let repairer = Repairer::open(state.clone(), configs.to_vec())?;
+    facts.losses = losses(&repairer)?;
+    let status = repairer.vault.status()?;
     // Forgetting throws the cache away; the copies themselves tell, too.
     facts.synced = facts.synced.or(status.newest);
     let name = |key: &vault::Key| key.session().map(|session| session.to_string());
@@ -196,7 +196,7 @@ fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) ->
     };
     facts.unusable = status.unusable.iter().map(short).collect();
     facts.doubtful = status.doubtful.iter().map(ToString::to_string).collect();
-    for scan in clinic.scan_all(|_, _| ())?.sessions {
+    for scan in repairer.scan_all(|_, _| ())?.sessions {
         let session = scan.session.short().to_owned();
         match scan.status {
             // What the vault has more of is named as a loss.
@@ -210,9 +210,9 @@ fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) ->
 }
 
 /// What was emptied, cut short or overwritten. What is gone altogether was deleted by somebody, and is no damage.
-fn losses(clinic: &Clinic) -> Result<Vec<String>, repair::Error> {
+fn losses(repairer: &Repairer) -> Result<Vec<String>, repair::Error> {
     let mut told = Vec::new();
-    for (loss, _) in clinic.losses()? {
+    for (loss, _) in repairer.losses()? {
         if let Some(session) = &loss.session
             && loss.event != vault::Event::Deleted
             && !told.contains(&session.short().to_owned())

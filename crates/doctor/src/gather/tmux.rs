@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Command;
 use std::time::Duration;
 
-use sessions::World;
+use sessions::MachineState;
 use tmux::{Listing, Ran, Server};
 
 use crate::facts::{Answer, ServerFacts, TmuxFacts};
@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// The script has 12 KB.
 const LARGEST_SCRIPT: u64 = 1 << 20;
 
-pub(super) fn look(world: &World, wired: bool) -> TmuxFacts {
+pub(super) fn look(world: &MachineState, wired: bool) -> TmuxFacts {
     let servers: Vec<ServerFacts> = world
         .servers
         .iter()

@@ -6,7 +6,7 @@ use store::config::ResumeFallback;
 use store::launch::Ended;
 
 use super::Actor;
-use super::rungs::{self, Fault};
+use super::retry_policy::{self, Fault};
 use crate::decide::Act;
 use crate::facts;
 use crate::outcome::{Outcome, Restored};
@@ -106,10 +106,10 @@ impl Actor<'_> {
         let tried: Vec<Act> = failed.before.iter().map(|failed| failed.act).collect();
         let fault = failed.before.last().map_or(Fault::Final, |failed| failed.fault);
         let next = failed.step.session.as_ref().and_then(|session| {
-            let survey = self.clinic.survey().ok();
+            let survey = self.repairer.survey().ok();
             let record = self.records.get(session);
-            let (_, now, _) = facts::transcript(self.clinic, survey.as_ref(), session, record);
-            rungs::next(&tried, fault, now, fallback, self.tries)
+            let (_, now, _) = facts::transcript(self.repairer, survey.as_ref(), session, record);
+            retry_policy::next(&tried, fault, now, fallback, self.tries)
         });
         match next {
             Some((act, pause)) => {

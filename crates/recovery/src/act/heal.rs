@@ -15,9 +15,9 @@ impl Actor<'_> {
     pub(super) fn heal(&self, session: &SessionKey, act: Act) -> Result<Outcome, String> {
         match act {
             Act::RepairResume => self.mend(session).map(|()| Outcome::RepairedResumed),
-            Act::VaultResume => match self.clinic.restore(
+            Act::VaultResume => match self.repairer.restore(
                 session.id(),
-                self.clinic.account_in_vault(session).as_ref(),
+                self.repairer.account_in_vault(session).as_ref(),
                 Wanted::Best,
             ) {
                 Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
@@ -32,7 +32,7 @@ impl Actor<'_> {
 
     fn mend(&self, session: &SessionKey) -> Result<(), String> {
         let file = self.file(session)?;
-        let outcomes = self.clinic.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
+        let outcomes = self.repairer.repair(&[file], RepairOptions { dry_run: false, branch: None }, |_| {});
         match outcomes.into_iter().next() {
             Some(Ok(outcome)) => match outcome.status {
                 // What was lost came back under another id: this one is not what its user waits for.
@@ -48,7 +48,7 @@ impl Actor<'_> {
     }
 
     fn file(&self, session: &SessionKey) -> Result<TranscriptFile, String> {
-        match self.clinic.transcript_of(session) {
+        match self.repairer.transcript_of(session) {
             Ok(Target::File(file)) => Ok(file),
             Ok(Target::Gone(_)) => Err("its transcript is gone".to_owned()),
             Err(error) => Err(error.to_string()),

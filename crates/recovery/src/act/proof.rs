@@ -13,7 +13,7 @@ use store::launch::Ended;
 use store::record::SessionRecord;
 use store::spool;
 
-use super::rungs::NOT_FOUND;
+use super::retry_policy::NOT_FOUND;
 use super::start::Started;
 use super::{Actor, TMUX_DEADLINE};
 use crate::decide::Act;
@@ -111,7 +111,7 @@ impl Actor<'_> {
         if !panes.iter().any(|pane| pane.outcome.is_back()) {
             return;
         }
-        let owners = Owners::look(&self.clinic.configs);
+        let owners = Owners::look(&self.repairer.configs);
         for pane in panes.iter_mut().filter(|pane| pane.outcome.is_back()) {
             let Some(session) = &pane.session_id else { continue };
             let account = self.records.get(session).and_then(SessionRecord::config_dir).map(ConfigDir::new);
@@ -158,7 +158,7 @@ impl Actor<'_> {
             std::iter::successors(Some(pid), parent).take(64).any(|above| above == own)
         };
         let entries =
-            self.clinic.configs.iter().flat_map(|config| {
+            self.repairer.configs.iter().flat_map(|config| {
                 registry::read(config).entries.into_iter().map(move |entry| (config, entry))
             });
         let found = entries

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agents::SessionKey;
 use agents::claude::launch::{StartAccount, start_environment};
 use agents::claude::{CHILD_VARIABLES, newest_row_ms};
-use context::Deed;
+use context::ToolCall;
 use jiff::Timestamp;
 use repair::Target;
 use store::durable;
@@ -21,11 +21,11 @@ use super::proof::Proven;
 use super::{Actor, MEMORY_PATIENCE, TMUX_DEADLINE};
 use crate::decide::OwnerFact;
 use crate::facts::expected_transcript;
-use crate::gates;
 use crate::go_on::Prompt;
 use crate::half_done::half_done;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
+use crate::preconditions;
 
 /// For so long what was seen of the machine counts: less than anybody needs to start an agent by hand.
 const STILL_TRUE: Duration = Duration::from_secs(2);
@@ -135,7 +135,7 @@ impl Actor<'_> {
         let (step, act) = (attempt.step, attempt.act);
         let failed = |why: String| NotReady::Never(Outcome::Failed, why);
         let old = step.session.clone().ok_or_else(|| failed("no conversation is known".to_owned()))?;
-        if let Some(why) = gates::memory(self.least_memory, MEMORY_PATIENCE, others) {
+        if let Some(why) = preconditions::memory(self.least_memory, MEMORY_PATIENCE, others) {
             return Err(if others { NotReady::Later } else { NotReady::Never(Outcome::Offered, why) });
         }
         let recipe = step.recipe.as_ref().ok_or_else(|| failed("its arguments are not known".to_owned()))?;
@@ -204,16 +204,16 @@ impl Actor<'_> {
     /// The account of a conversation: where its transcript is, else where its record says.
     fn config_of(&self, session: &SessionKey) -> Option<PathBuf> {
         let of_record = || self.records.get(session).and_then(SessionRecord::account_dir);
-        match self.clinic.transcript_of(session) {
+        match self.repairer.transcript_of(session) {
             Ok(Target::File(file)) => Some(file.config.path().to_path_buf()),
             _ => of_record(),
         }
     }
 
     /// What was half done, read once: before a second attempt the transcript may have been mended.
-    fn half_done(&self, session: &SessionKey) -> Option<Vec<Deed>> {
+    fn half_done(&self, session: &SessionKey) -> Option<Vec<ToolCall>> {
         let mut known = self.half_done.borrow_mut();
-        known.entry(session.clone()).or_insert_with(|| half_done(self.clinic, session)).clone()
+        known.entry(session.clone()).or_insert_with(|| half_done(self.repairer, session)).clone()
     }
 
     /// Who has gone into a conversation while others were started: its user does not wait for us.
@@ -221,7 +221,7 @@ impl Actor<'_> {
         if self.looked.elapsed() < STILL_TRUE {
             return None;
         }
-        let owner = self.clinic.owners().of(session.id(), &expected_transcript(session, record));
+        let owner = self.repairer.owners().of(session.id(), &expected_transcript(session, record));
         OwnerFact::of(owner, None, None).objection(session)
     }
 

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 
 use agents::SessionKey;
 use store::record::Run;
-use tmux::{Link, Session, SessionPlan, Shot, Window};
+use tmux::{Link, ServerSnapshot, Session, SessionPlan, Window};
 
 use super::*;
+use crate::pane_match::{Match, MatchedBy};
 use crate::plan::{PaneStep, ServerPlan, a_step, an_empty_window};
-use crate::seats::{Rung, Seat};
 
 fn record(id: &str, seen: i64, change: impl FnOnce(&mut SessionRecord)) -> SessionRecord {
     let mut record =
@@ -63,7 +63,7 @@ fn live(pid: u32, occupant: Occupant) -> Live {
         attached: 0,
         windows: vec![link(0), link(4)],
     };
-    let shot = Shot {
+    let shot = ServerSnapshot {
         socket: SOCKET.into(),
         pid,
         start_time: i64::from(pid),
@@ -93,12 +93,12 @@ fn crashed_in(id: &str, server: u32, reference: &str) -> SessionRecord {
 fn with(mut before: Plan, record: &SessionRecord, destination: &Destination) -> Plan {
     let (seat, sessions) = match destination {
         Destination::Pane { pane, .. } => {
-            (Seat::There { pane: pane.clone(), rung: Rung::Identity }, Vec::new())
+            (Match::There { pane: pane.clone(), rung: MatchedBy::Identity }, Vec::new())
         }
         Destination::Window { session, there, index } => {
             let window = an_empty_window(*index);
             let (name, there) = (session.clone(), there.clone());
-            (Seat::New, vec![SessionPlan { name, there, windows: vec![window], ..SessionPlan::default() }])
+            (Match::New, vec![SessionPlan { name, there, windows: vec![window], ..SessionPlan::default() }])
         }
     };
     let session = Some(record.session_id.clone());

@@ -3,7 +3,7 @@
 use agents::SessionKey;
 use tmux::PaneShot;
 
-use crate::whose::agent_word;
+use crate::infer_session::agent_word;
 
 /// As many as there are keys from 1 to 9.
 const MOST: usize = 9;

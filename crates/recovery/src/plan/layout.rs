@@ -2,22 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tmux::{FillPlan, Filled, LinkPlan, PanePlan, PaneShot, Session, SessionPlan, Shot, Window, WindowPlan};
+use tmux::{
+    FillPlan, Filled, LinkPlan, PanePlan, PaneShot, ServerSnapshot, Session, SessionPlan, Window, WindowPlan,
+};
 
 use super::PaneStep;
-use crate::only::Only;
-use crate::seats::Seat;
+use crate::pane_match::Match;
+use crate::selector::Selector;
 
 /// What a saved server's places are drawn from.
 pub(super) struct Ground<'a> {
     /// The server as it was.
-    pub(super) saved: &'a Shot,
+    pub(super) saved: &'a ServerSnapshot,
     /// The server as it is.
-    pub(super) live: Option<&'a Shot>,
+    pub(super) live: Option<&'a ServerSnapshot>,
     /// Where each saved pane is.
-    pub(super) seats: &'a BTreeMap<String, Seat>,
+    pub(super) seats: &'a BTreeMap<String, Match>,
     /// Which of them were asked for.
-    pub(super) only: &'a Only,
+    pub(super) only: &'a Selector,
     /// The windows that another life of the server fills already.
     pub(super) filled: BTreeSet<&'a str>,
 }
@@ -122,7 +124,7 @@ impl Ground<'_> {
         step: &impl Fn(&str) -> Option<&'s PaneStep>,
         numbers: &mut Numbers,
     ) -> Made {
-        let is_new = |pane: &PaneShot| self.seats.get(&pane.id) == Some(&Seat::New);
+        let is_new = |pane: &PaneShot| self.seats.get(&pane.id) == Some(&Match::New);
         let new: Vec<PanePlan> = window
             .panes
             .iter()
@@ -142,7 +144,7 @@ impl Ground<'_> {
         if new.is_empty() {
             return Made::Nothing;
         }
-        let is_there = |pane: &PaneShot| matches!(self.seats.get(&pane.id), Some(Seat::There { .. }));
+        let is_there = |pane: &PaneShot| matches!(self.seats.get(&pane.id), Some(Match::There { .. }));
         if !window.panes.iter().any(is_there) {
             let whole = new.len() == window.panes.len();
             return Made::Windows(vec![made(numbers.take(index), new, whole)]);
@@ -158,8 +160,8 @@ impl Ground<'_> {
     /// A window that is there with some of its panes, in their order and without any others, and gets all that are missing.
     fn fill<'s>(&self, window: &Window, step: &impl Fn(&str) -> Option<&'s PaneStep>) -> Option<FillPlan> {
         let filled = |pane: &PaneShot| match self.seats.get(&pane.id)? {
-            Seat::There { pane, .. } => Some(Filled::There(pane.clone())),
-            Seat::New => Some(Filled::New(pane_plan(pane, step(&pane.id)?))),
+            Match::There { pane, .. } => Some(Filled::There(pane.clone())),
+            Match::New => Some(Filled::New(pane_plan(pane, step(&pane.id)?))),
             _ => None,
         };
         let panes = window.panes.iter().map(filled).collect::<Option<Vec<Filled>>>()?;

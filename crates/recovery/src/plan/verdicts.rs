@@ -10,9 +10,9 @@ use tmux::PaneShot;
 use super::{Asks, PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
-use crate::seats::{Live, Occupant, Rung, Seat};
-use crate::tried::Tried;
-use crate::whose::{Whose, goes_on_as, ran_agent, was_only_agent, whose};
+use crate::infer_session::{InferredSession, goes_on_as, ran_agent, was_only_agent, whose};
+use crate::pane_match::{Live, Match, MatchedBy, Occupant};
+use crate::search_log::SearchLog;
 
 /// What is needed to decide.
 pub(super) struct Judge<'a> {
@@ -33,7 +33,7 @@ fn decision(act: Act, reason: impl Into<String>) -> Decision {
 
 impl Judge<'_> {
     /// Decides about one pane, which was looked for in these steps.
-    pub(super) fn step(&self, pane: &PaneShot, seat: Seat, tried: Option<&Tried>) -> PaneStep {
+    pub(super) fn step(&self, pane: &PaneShot, seat: Match, tried: Option<&SearchLog>) -> PaneStep {
         let shot = &self.saved.tmux;
         let mark = shot.mark(&pane.id);
         let reference = shot.reference(&pane.id).map(|reference| reference.to_string()).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Judge<'_> {
             session: None,
             guessed: false,
             in_front: self.in_front(&seat),
-            ours: seat == Seat::New || marked || self.occupant(&seat) == Some(&Occupant::Waiting),
+            ours: seat == Match::New || marked || self.occupant(&seat) == Some(&Occupant::Waiting),
             seat,
             decision: decision(Act::Shell, "no agent was in it"),
             evidence: Vec::new(),
@@ -57,19 +57,19 @@ impl Judge<'_> {
         if let Some(tried) = tried.filter(|tried| tried.had_to_look()) {
             step.evidence.push(Weighed { rung: None, says: format!("its pane {tried}") });
         }
-        if let Seat::There { pane, rung } = &step.seat {
+        if let Match::There { pane, rung } = &step.seat {
             let says = format!("{pane} is this pane: {}", words(*rung));
             step.evidence.push(Weighed { rung: Some(*rung), says });
         }
         let named = self.saved.agents.iter().find(|agent| agent.pane == pane.id).cloned();
         match named.or_else(|| self.found(pane, &mut step)) {
             Some(agent) => self.judge(&agent, &mut step),
-            None if step.seat != Seat::New && step.decision.act == Act::Shell => {
+            None if step.seat != Match::New && step.decision.act == Act::Shell => {
                 step.decision = decision(Act::Nothing, "it is there, and no agent was in it");
             }
             None => {}
         }
-        if step.seat == Seat::Closed {
+        if step.seat == Match::Closed {
             step.decision = decision(Act::Nothing, "it was closed while its server lived on");
         }
         step
@@ -81,16 +81,16 @@ impl Judge<'_> {
         (!agents).then(|| SavedText { save: save.to_owned(), server, pane: pane.id.clone() })
     }
 
-    fn in_front(&self, seat: &Seat) -> Option<String> {
-        let Seat::There { pane, .. } = seat else { return None };
+    fn in_front(&self, seat: &Match) -> Option<String> {
+        let Match::There { pane, .. } = seat else { return None };
         let command = self.live?.shot.panes().find(|known| known.id == *pane)?.command.clone();
         // tmux names none in a pane whose process has not begun.
         Some(command).filter(|command| !command.is_empty())
     }
 
-    fn occupant(&self, seat: &Seat) -> Option<&Occupant> {
+    fn occupant(&self, seat: &Match) -> Option<&Occupant> {
         match seat {
-            Seat::There { pane, .. } => self.live?.occupants.get(pane),
+            Match::There { pane, .. } => self.live?.occupants.get(pane),
             _ => None,
         }
     }
@@ -105,12 +105,16 @@ impl Judge<'_> {
         let taken = matches!(self.occupant(&step.seat), Some(Occupant::Agent { empty: false, .. }));
         match whose {
             // Its user has chosen, or begun anew.
-            Whose::Choice(_) | Whose::Nobody | Whose::Found { grade: Grade::Guess, .. } if taken => {
+            InferredSession::Choice(_)
+            | InferredSession::Nobody
+            | InferredSession::Found { grade: Grade::Guess, .. }
+                if taken =>
+            {
                 step.decision =
                     decision(Act::Nothing, "an agent is in it, and nothing says that it was another");
                 None
             }
-            Whose::Found { session, grade, rung } => {
+            InferredSession::Found { session, grade, rung } => {
                 let says = format!("{} was here: {}", session.short(), words(rung));
                 step.evidence.push(Weighed { rung: Some(rung), says });
                 let grade = if self.imported { Grade::Guess } else { grade };
@@ -118,11 +122,11 @@ impl Judge<'_> {
                 let pane = pane.id.clone();
                 Some(Agent { pane, session_id: session, grade, argv_known: false, cwd, config_dir: None })
             }
-            Whose::Choice(sessions) => {
+            InferredSession::Choice(sessions) => {
                 self.ask(Asks::of(pane, sessions, self.imported), step);
                 None
             }
-            Whose::Nobody => {
+            InferredSession::Nobody => {
                 self.ask(Asks::of(pane, Vec::new(), self.imported), step);
                 None
             }
@@ -132,7 +136,7 @@ impl Judge<'_> {
     /// Lets a pane that is made ask its user. In one that is there already nothing is shown.
     fn ask(&self, asks: Asks, step: &mut PaneStep) {
         let reason = asks.reason();
-        let shown = step.seat == Seat::New || self.occupant(&step.seat) == Some(&Occupant::Waiting);
+        let shown = step.seat == Match::New || self.occupant(&step.seat) == Some(&Occupant::Waiting);
         step.decision = match (shown, asks.candidates.first()) {
             (true, Some(_)) => decision(Act::Offer, format!("{reason}: its pane asks which")),
             (true, None) => decision(Act::Offer, format!("{reason}: its pane offers a fresh one")),
@@ -152,7 +156,7 @@ impl Judge<'_> {
             step.evidence.push(Weighed { rung: None, says: says.clone() });
             if self.claimed.contains(newest) {
                 step.decision =
-                    decision(if step.seat == Seat::New { Act::Shell } else { Act::Nothing }, says);
+                    decision(if step.seat == Match::New { Act::Shell } else { Act::Nothing }, says);
                 return;
             }
         }
@@ -176,7 +180,7 @@ impl Judge<'_> {
             (_, Some(Occupant::Program { name })) => {
                 decision(Act::Refuse, format!("its pane runs {name}, which is not ended for it"))
             }
-            (Seat::Choice { candidates }, _) => {
+            (Match::Choice { candidates }, _) => {
                 let how = format!("rekindle recover {} opens a window for it", session.short());
                 let panes = candidates.join(" or ");
                 decision(Act::Offer, format!("it may have been in {panes}: nothing says which; {how}"))
@@ -196,12 +200,12 @@ impl Judge<'_> {
     }
 }
 
-fn words(rung: Rung) -> &'static str {
+fn words(rung: MatchedBy) -> &'static str {
     match rung {
-        Rung::Identity => "it says so itself",
-        Rung::PaneRef => "same session, window and number, same directory",
-        Rung::Cwd => "the only one in its directory",
-        Rung::Task => "of several in its directory the one with this title",
-        Rung::Choice => "its user chose it",
+        MatchedBy::Identity => "it says so itself",
+        MatchedBy::PaneRef => "same session, window and number, same directory",
+        MatchedBy::Cwd => "the only one in its directory",
+        MatchedBy::Task => "of several in its directory the one with this title",
+        MatchedBy::Choice => "its user chose it",
     }
 }

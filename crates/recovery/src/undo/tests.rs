@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use tmux::{PaneShot, Shot};
+use tmux::{PaneShot, ServerSnapshot};
 
 use super::*;
 use crate::plan::Plan;
@@ -28,7 +28,7 @@ fn killed(record: &mut DecisionRecord) {
 fn live(occupant: Occupant) -> Live {
     let pane = PaneShot { id: "%1".into(), cwd: "/pane".into(), ..PaneShot::default() };
     let window = json!({"id": "@0", "name": "", "layout": "", "width": 80, "height": 24, "panes": [pane]});
-    let shot = Shot {
+    let shot = ServerSnapshot {
         socket: "/s".into(),
         pid: 11,
         start_time: 22,

@@ -7,7 +7,7 @@ use integrate::Program;
 use integrate::init::{Adopt, Plan, Request};
 use integrate::settings::StatusLineChoice;
 use jiff::Timestamp;
-use repair::Surroundings;
+use repair::Paths;
 use serde_json::{Value, json};
 use store::config::Config;
 
@@ -52,7 +52,7 @@ struct Fixed {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let (around, home) = Context::surroundings()?;
+    let (around, home) = Context::paths()?;
     let places = places(&around, home.clone())?;
     let mut facts = gather(&places);
     let mut out = Out::new();
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Where to look. Nothing is opened or made: what cannot be used is a finding and no failure.
-fn places(around: &Surroundings, home: Option<PathBuf>) -> Result<Places, Failure> {
+fn places(around: &Paths, home: Option<PathBuf>) -> Result<Places, Failure> {
     let (config, error) = match around.config() {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(Failure::from(error).message().to_owned())),

@@ -146,7 +146,7 @@ fn full_json(context: &Context, history: &History, operation: &Operation) -> Val
             "kind": effect.kind, "state": history.standing(effect).word(), "sessionId": effect.session_id,
             "filePath": effect.path, "restoreId": effect.restore_id, "count": number(history, effect),
             "missing": effect.missing,
-            "backupPath": effect.backup.as_ref().map(|backup| context.clinic.state.path().join(backup)),
+            "backupPath": effect.backup.as_ref().map(|backup| context.repairer.state.path().join(backup)),
         })
     };
     let why = history.not_undoable(operation);

@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let piece = piece(&words).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let what = if matches!(piece, Piece::Command(_)) { "command" } else { what };
     let told = Told { args, place: &place, piece: &piece, what };
-    let injector = Injector { state: &context.clinic.state, place: &place, while_busy: args.queue };
+    let injector = Injector { state: &context.repairer.state, place: &place, while_busy: args.queue };
     let failed = |error: InjectError| match error {
         InjectError::Refused(refusal) => refused(&place.reference, &refusal),
         other => other.into(),
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         .with("what", what)
         .with("outcome", word(&done))
         .with("characters", piece.text().chars().count());
-    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    Journal::at(context.repairer.state.journal()).append(&entry)?;
     told.done(&done)
 }
 
@@ -115,7 +115,7 @@ fn open(path: &Path) -> Result<std::fs::File, Failure> {
 /// What settle has prepared for an agent that knows nothing.
 fn prepared(context: &Context, session: &SessionKey) -> Result<String, Failure> {
     let key = context.reading_key();
-    let text = recovery::prepared(&context.clinic.state, session, key.as_ref()).unwrap_or_default();
+    let text = recovery::prepared(&context.repairer.state, session, key.as_ref()).unwrap_or_default();
     if text.trim().is_empty() {
         return Err(Failure::new(Exit::Failed, format!("nothing is on record about {}", session.short()))
             .hint("it is prepared at the end of each turn; give a text otherwise"));

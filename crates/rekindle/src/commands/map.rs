@@ -121,7 +121,7 @@ fn outside(survey: &Survey) -> Option<String> {
 
 /// The map as the last settle wrote it. Version 0.1.0 wrote the version of the file among its panes.
 fn read(context: &Context) -> Result<Map<String, Value>, Failure> {
-    let path = context.clinic.state.instances().join("pane-session-map.json");
+    let path = context.repairer.state.instances().join("pane-session-map.json");
     let bytes = match store::files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),

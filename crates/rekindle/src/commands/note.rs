@@ -32,7 +32,7 @@ const LONGEST: usize = 4_000;
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let session = recorded(context, &args.target)?;
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     if args.clear {
         SessionText::Note.remove(state, &session)?;
     } else if !args.text.is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 
 /// The user's own words about a conversation. Whatever stands in the file, a terminal gets no control characters.
 pub(super) fn read(context: &Context, session: &SessionKey) -> Option<String> {
-    let text = SessionText::Note.read(&context.clinic.state, session)?;
+    let text = SessionText::Note.read(&context.repairer.state, session)?;
     let text = printable(text.trim_end());
     (!text.is_empty()).then_some(text)
 }

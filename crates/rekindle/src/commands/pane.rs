@@ -130,7 +130,7 @@ fn take(args: &TakeArgs) -> Result<Exit, Failure> {
         .with("how", "ended")
         .with("pane", here.pane.as_str());
     // It has ended: where nothing can be written down it is brought back all the same.
-    let _ = Journal::at(context.clinic.state.journal()).append(&entry);
+    let _ = Journal::at(context.repairer.state.journal()).append(&entry);
     bring(&context, &args.session, here, None)
 }
 

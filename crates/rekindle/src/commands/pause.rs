@@ -25,7 +25,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let why = args.why.as_deref().map(|why| one_line(&redact::redact(why), 200));
     let fresh =
         Pause { since: Some(now), by: user(), why: why.filter(|why| !why.is_empty()), ..Pause::default() };
-    let before = pause::set(&context.clinic.state, &fresh)?;
+    let before = pause::set(&context.repairer.state, &fresh)?;
     tell_status_lines(context);
     let mut out = Out::new();
     let shown = before.as_ref().unwrap_or(&fresh);

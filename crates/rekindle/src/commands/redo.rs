@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use recovery::{DecisionRecord, Only, PaneDecision, Restored, plan};
+use recovery::{DecisionRecord, PaneDecision, Restored, Selector, plan};
 use serde_json::{Value, json};
 use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 use store::order::newest_first;
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if !args.dry_run {
         history.file(context, operation)?;
     }
-    let opened = (!args.dry_run).then(|| context.clinic.reopen_operation(operation));
+    let opened = (!args.dry_run).then(|| context.repairer.reopen_operation(operation));
     // Transcripts first: agents are started in what is there.
     let is_transcript = |effect: &&&Effect| effect.kind != EffectKind::Restore;
     let transcripts: Vec<&Effect> = effects.iter().filter(is_transcript).copied().collect();
@@ -103,7 +103,7 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<&'
     let path = args.operation.as_deref().filter(|text| text.contains('/')).map(Path::new);
     let path = path.map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()));
     if let Some(path) = &path {
-        context.clinic.name_file(path);
+        context.repairer.name_file(path);
     }
     let Some(text) = args.operation.as_ref().filter(|_| path.is_none()) else {
         let is_of = |operation: &&Operation| {
@@ -142,7 +142,7 @@ fn refused(effect: &Effect, reason: impl Into<String>) -> Reported {
 
 fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
     let Some(backup) = &effect.backup else { return refused(effect, "it has no backup") };
-    match context.clinic.redo_change(backup, dry_run) {
+    match context.repairer.redo_change(backup, dry_run) {
         Err(error) => refused(effect, Failure::from(error).message()),
         Ok(None) => refused(effect, "its backup is no longer kept"),
         Ok(Some(Err(refusal))) => refused(effect, refusal.to_string()),
@@ -177,7 +177,7 @@ fn panes(
         let alive = restoring::look(&sockets, &settled)?;
         let ground = restoring::ground(context, &settled);
         let wanted = restoring::wanted(context, true, false);
-        let planned = plan(&save, &Only::new(&places), &alive, &ground, wanted);
+        let planned = plan(&save, &Selector::new(&places), &alive, &ground, wanted);
         drop(ground);
         if dry_run || planned.is_empty() {
             let panes: Vec<Restored> = planned.concerned().map(Restored::without_agent).collect();
@@ -218,7 +218,7 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
     if !reports.iter().any(|report| report.redone) {
         return Ok(());
     }
-    Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+    Ok(operations::change(&context.repairer.state, &operation.id, |mut operation| {
         operation.effects.retain(|effect| !replaced(effect));
         // What the undo had kept belongs to the whole again.
         let kept = operation.effects.iter_mut().filter(|effect| effect.state == EffectState::Kept);

@@ -47,10 +47,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let files = match &args.target {
         None => {
             if !args.dry_run {
-                context.clinic.settle_intents(None)?;
+                context.repairer.settle_intents(None)?;
             }
             let bar = Bar::new("checking");
-            let broken = context.clinic.broken(|done, total| bar.at(done, total))?;
+            let broken = context.repairer.broken(|done, total| bar.at(done, total))?;
             drop(bar);
             if broken.is_empty() && !args.json {
                 say("Every conversation is healthy.");
@@ -67,12 +67,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let options = RepairOptions { dry_run: args.dry_run, branch: args.branch };
     let operation = match (args.branch, args.all) {
-        (Some(_), _) => context.clinic.begin_branch("repair --branch", context.config.vault.keep_backups),
+        (Some(_), _) => context.repairer.begin_branch("repair --branch", context.config.vault.keep_backups),
         (None, true) => context.begin_operation("repair --all"),
         (None, false) => context.begin_operation("repair"),
     };
     let mut done = 0;
-    let results = context.clinic.repair(&files, options, |outcome| {
+    let results = context.repairer.repair(&files, options, |outcome| {
         done += 1;
         // Many take many seconds, and where another program reads the report has it all.
         if files.len() > 1 && std::io::stderr().is_terminal() {
@@ -233,7 +233,7 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
     let mut out = Out::new();
     for file in files {
         let options = CopyOptions { last_turns: args.last, dry_run: args.dry_run };
-        let copied = match context.clinic.copy(file, options)? {
+        let copied = match context.repairer.copy(file, options)? {
             Ok(copied) => copied,
             Err(refusal) => return Err(Failure::new(Exit::Failed, refusal.to_string())),
         };

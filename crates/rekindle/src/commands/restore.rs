@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use layouts::{Save, Taken};
 use recovery::{
-    Act, Continued, DecisionRecord, GoingOn, Only, Outcome, PaneDecision, Plan, Restored, Seat, carried, plan,
+    Act, Continued, DecisionRecord, GoingOn, Match, Outcome, PaneDecision, Plan, Restored, Selector, carried,
+    plan,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
@@ -100,7 +101,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan, Save), Failure> {
     let settled = restoring::settled(context)?;
     let save = super::saves::find(context, args.save.as_deref().unwrap_or("current"))?.1;
-    let only = Only::new(&args.only);
+    let only = Selector::new(&args.only);
     if let Some(place) = only.unknown(&save) {
         return Err(Failure::new(Exit::Usage, format!("no saved pane is in {place}"))
             .hint("rekindle restore --dry-run lists what would be restored"));
@@ -121,16 +122,16 @@ pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Pl
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
     let alive = restoring::look(&sockets, settled).ok()?;
     let ground = restoring::ground(context, settled);
-    Some(plan(&save, &Only::new(&[]), &alive, &ground, restoring::wanted(context, false, true)))
+    Some(plan(&save, &Selector::new(&[]), &alive, &ground, restoring::wanted(context, false, true)))
 }
 
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
-    let newest = recovery::decisions(&context.clinic.state).next();
+    let newest = recovery::decisions(&context.repairer.state).next();
     if let Some(record) = newest.filter(|record| !record.finished && record.undone.is_none()) {
         return unfinished(context, &record, as_json);
     }
-    let path = context.clinic.state.instances().join("restore/last-restore.json");
+    let path = context.repairer.state.instances().join("restore/last-restore.json");
     let text = match store::files::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -229,9 +230,9 @@ fn unmoved(planned: &Plan) -> Done {
 /// fails, the save before stays.
 pub(super) fn save_what_is_there(context: &Context, planned: &Plan, done: &[Restored], of_current: bool) {
     let kept = context.config.save.scrollback_lines > 0;
-    let texts = |taken: &Taken| carried(&context.clinic.state, planned, done, taken).filter(|_| kept);
+    let texts = |taken: &Taken| carried(&context.repairer.state, planned, done, taken).filter(|_| kept);
     let made = done.iter().filter(|pane| pane.id.is_some()).map(|pane| pane.mark.clone());
-    let found = planned.panes().filter(|step| step.seat != Seat::New).map(|step| step.mark.clone());
+    let found = planned.panes().filter(|step| step.seat != Match::New).map(|step| step.mark.clone());
     let there: BTreeSet<String> = made.chain(found).collect();
     if let Err(failure) = super::save::after_restore(context, of_current.then_some(&there), texts) {
         say(&format!("rekindle: nothing was saved after the restore: {}", failure.message()));
@@ -438,7 +439,7 @@ fn labels(record: Option<&SessionRecord>) -> [Cell; 2] {
 /// The record of a session that a report names.
 fn recorded(context: &Context, session: &str) -> Option<SessionRecord> {
     let key = agents::SessionKey::parse(session).ok()?;
-    Some(store::record::load(&context.clinic.state, None, &key).ok()??.record)
+    Some(store::record::load(&context.repairer.state, None, &key).ok()??.record)
 }
 
 pub(super) fn outcome_cells(

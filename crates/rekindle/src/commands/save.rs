@@ -58,7 +58,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn saver(context: &Context) -> Result<Saver, Failure> {
     Ok(Saver {
-        state: context.clinic.state.clone(),
+        state: context.repairer.state.clone(),
         key: context.settler()?.key,
         keep: context.config.save.keep as usize,
         patience: PATIENCE,

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             return out.finish_as(Exit::Failed);
         }
         Some(text) => {
-            let scan = context.clinic.scan_one(&context.target(text)?)?;
+            let scan = context.repairer.scan_one(&context.target(text)?)?;
             if args.json {
                 out.serialized(&report(std::slice::from_ref(&scan), None));
             } else {
@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 
 /// Whether this is the path of a transcript that is not there, and that the vault does not have.
 fn is_missing(context: &Context, text: &str) -> bool {
-    let target = context.clinic.target(text);
+    let target = context.repairer.target(text);
     matches!(target, Err(TargetError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound)
 }
 
@@ -85,7 +85,7 @@ fn missing(text: &str) -> Report<'_> {
 /// Scans everything, with a bar where it takes long.
 pub(crate) fn scan_all(context: &Context) -> Result<ScanAll, Failure> {
     let bar = Bar::new("checking");
-    let all = context.clinic.scan_all(|done, total| bar.at(done, total))?;
+    let all = context.repairer.scan_all(|done, total| bar.at(done, total))?;
     drop(bar);
     for path in &all.unreadable {
         say(&format!("rekindle: {} cannot be listed", path.display()));

@@ -5,8 +5,8 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::json;
 use sessions::{Settled, Settler, Vaulted, Watched};
+use store::fallback_spool;
 use store::lock::LockError;
-use store::refuge;
 
 use crate::context::{self, Context};
 use crate::exit::{Exit, Failure};
@@ -88,18 +88,18 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
     let context = match Context::load() {
         Ok(context) => context,
         Err(failure) => {
-            crate::hot::log(&format!("settle: {}", failure.message()));
+            crate::fast_path::log(&format!("settle: {}", failure.message()));
             return Err(failure);
         }
     };
-    if store::pause::read(&context.clinic.state).is_some() {
+    if store::pause::read(&context.repairer.state).is_some() {
         return Ok(Exit::Done);
     }
     let log = |words: &str| {
-        let folder = context.clinic.state.log();
+        let folder = context.repairer.state.log();
         let line = format!("{} settle: {words}", Timestamp::now());
         let _ = store::durable::private_dir(&folder)
-            .and_then(|()| refuge::log(&folder.join("settle.log"), &line));
+            .and_then(|()| fallback_spool::log(&folder.join("settle.log"), &line));
     };
     let settler = match context.settler() {
         Ok(settler) => settler,
@@ -134,7 +134,7 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
             log(failure.message());
         }
         if !(settled.moved.is_empty() && settled.turned.is_empty()) {
-            crate::hot::soon::announce()
+            crate::fast_path::debounce::announce()
                 .unwrap_or_else(|error| log(&format!("cannot ask for a save: {error}")));
         }
         let looked_again = std::mem::replace(&mut again, settled.turned.clone());
@@ -178,12 +178,12 @@ fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionKey>) -
     if turned.is_empty() {
         return Ok(false);
     }
-    match settler.mirror(&context.clinic.vault)? {
+    match settler.mirror(&context.repairer.vault)? {
         Vaulted::Elsewhere => Ok(false),
         Vaulted::Done(_) => {
             // A conversation in which nothing was said yet has no file, and the vault nothing of it.
             let has = |session: &&SessionKey| {
-                context.clinic.vaulted_of(session).is_ok_and(|found| !found.is_empty())
+                context.repairer.vaulted_of(session).is_ok_and(|found| !found.is_empty())
             };
             let mirrored = turned.iter().filter(has).cloned().collect();
             settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;

@@ -39,8 +39,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             let (done, spoken) = show(&transcript, &file.session, args).map_err(read)?;
             // Where the vault cannot be asked the conversation is shown all the same.
             let named = [(file.session.clone(), file.path.clone())];
-            for (session, lost) in context.clinic.lost_among(&named).unwrap_or_default() {
-                let key = context.clinic.key_at(&session, &file.path);
+            for (session, lost) in context.repairer.lost_among(&named).unwrap_or_default() {
+                let key = context.repairer.key_at(&session, &file.path);
                 say(&format!("A resume of the file loses {}; {}.", lost.loses(), lost.remedy(&key)));
             }
             if spoken { done } else { Err(super::silent(&file.path)) }
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 
 /// The vault's copy of a conversation whose transcript is gone.
 fn vaulted(context: &Context, absent: &Absent) -> Result<Vec<u8>, Failure> {
-    let vault = &context.clinic.vault;
+    let vault = &context.repairer.vault;
     let of_account = |found: &vault::Conversation| {
         absent.config.as_ref().is_none_or(|config| found.config.as_path() == config.path())
     };

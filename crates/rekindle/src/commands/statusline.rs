@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 
 use crate::exit::{Exit, Failure};
-use crate::hot;
+use crate::fast_path;
 
 /// Print the status line of an agent, which says on standard input how it is
 #[derive(Debug, clap::Args)]
@@ -15,6 +15,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    hot::statusline::show(args.keep.as_deref());
+    fast_path::statusline::show(args.keep.as_deref());
     Ok(Exit::Done)
 }

@@ -13,7 +13,7 @@ use store::saves::Kind;
 use super::{recover, save, settle, vault};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::hot;
+use crate::fast_path;
 use crate::output::{Out, say};
 
 /// Settle, save, mirror and tidy up: what a timer runs
@@ -63,16 +63,16 @@ const EARLY: f64 = 0.9;
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(soon) = args.soon {
-        return hot::soon::wait(match soon {
+        return fast_path::debounce::wait(match soon {
             Soon::Hook => Kind::Hook,
             Soon::Event => Kind::Event,
         });
     }
     let context = Context::load()?;
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     // Each alone is answered before the command line is built.
     if args.hook || args.event {
-        hot::soon::want(state, if args.hook { Kind::Hook } else { Kind::Event })?;
+        fast_path::debounce::want(state, if args.hook { Kind::Hook } else { Kind::Event })?;
         return Ok(Exit::Done);
     }
     if store::pause::read(state).is_some() {
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// One after another, each whatever became of the one before. Recovering by itself comes last, when everything is on disk.
 fn tick(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     let mut last = LastTick::read(state);
     let mut failures = Vec::new();
     let settled = noted(settle::settle_all(context), &mut failures);
@@ -156,7 +156,7 @@ fn noted<T>(done: Result<T, Failure>, failures: &mut Vec<Failure>) -> Option<T> 
 
 /// Brings the vault up to date also with conversations of agents that call nobody; whether it did.
 fn mirror(context: &Context) -> Result<bool, Failure> {
-    Ok(matches!(context.settler()?.mirror(&context.clinic.vault)?, Vaulted::Done(_)))
+    Ok(matches!(context.settler()?.mirror(&context.repairer.vault)?, Vaulted::Done(_)))
 }
 
 fn nothing(args: &Args, why: &str) -> Result<Exit, Failure> {

@@ -1,5 +1,5 @@
 use crate::exit::Exit;
-use crate::hot;
+use crate::fast_path;
 
 /// Print a segment for tmux's status bar: the last restore for ten minutes, else agents by what they are at
 #[derive(Debug, clap::Args)]
@@ -9,6 +9,6 @@ use crate::hot;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_args: &Args) -> Exit {
-    hot::tmux_status::show();
+    fast_path::tmux_status::show();
     Exit::Done
 }

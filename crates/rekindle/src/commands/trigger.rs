@@ -52,7 +52,7 @@ impl Trigger {
     /// # Errors
     /// The saves cannot be read.
     pub(crate) fn stays(self, context: &Context) -> Result<Option<&'static str>, Failure> {
-        let state = &context.clinic.state;
+        let state = &context.repairer.state;
         if !self.is_automatic() {
             return Ok(None);
         }

@@ -17,7 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let before = pause::clear(&context.clinic.state)?;
+    let before = pause::clear(&context.repairer.state)?;
     let mut out = Out::new();
     if before.is_none() {
         if args.json {

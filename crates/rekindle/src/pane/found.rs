@@ -8,7 +8,7 @@ use agents::claude::Owner;
 use jiff::Timestamp;
 use recovery::{LiveOwner, Taking};
 use sessions::view::{Sources, View};
-use sessions::{Settler, World};
+use sessions::{MachineState, Settler};
 use store::record::SessionRecord;
 
 use crate::context::{Context, pane_around};
@@ -41,7 +41,7 @@ impl Here {
     }
 
     /// Its server, where that has this pane.
-    fn server<'w>(&self, world: &'w World) -> Option<&'w tmux::Server> {
+    fn server<'w>(&self, world: &'w MachineState) -> Option<&'w tmux::Server> {
         world.alive_servers().find(|server| server.socket == self.socket && server.pane(&self.pane).is_some())
     }
 }
@@ -50,7 +50,8 @@ impl Found {
     /// Looks, and changes nothing. Where nobody is in it, only registries and the process table are looked at: many pages may
     /// be shown at once.
     pub(crate) fn look(context: &Context, record: Option<&SessionRecord>, session: &SessionKey) -> Found {
-        let owner = context.clinic.owners().of(session.id(), &recovery::expected_transcript(session, record));
+        let owner =
+            context.repairer.owners().of(session.id(), &recovery::expected_transcript(session, record));
         let unclear = || Found::Unclear {
             why: match &owner {
                 Owner::Process(holder) => format!("process {} may be in it: {}", holder.pid, holder.evidence),
@@ -76,7 +77,7 @@ impl Found {
     }
 
     /// What can be done about somebody from here.
-    pub(crate) fn seen_from(who: LiveOwner, here: Option<&Here>, world: &World) -> Found {
+    pub(crate) fn seen_from(who: LiveOwner, here: Option<&Here>, world: &MachineState) -> Found {
         let taking = who.taking(here.and_then(|here| here.server(world)).map(|server| &server.id));
         Found::Somebody { who, taking }
     }

@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use agents::claude::launch::NONCE;
-use repair::Surroundings;
+use repair::Paths;
 use store::StateDir;
 use store::launch::making;
 use store::lock::Lock;
@@ -28,7 +28,7 @@ use crate::exit::{Exit, Failure};
 
 /// What rekindle remembers, where there is anything.
 fn state() -> Option<StateDir> {
-    let (Surroundings { state, .. }, _) = Context::surroundings().ok()?;
+    let (Paths { state, .. }, _) = Context::paths().ok()?;
     StateDir::existing(state).ok()?
 }
 

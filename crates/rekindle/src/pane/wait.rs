@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// What is known of a conversation.
 pub(super) fn remembered(context: Option<&Context>, session: &SessionKey) -> Option<SessionRecord> {
     let key = context?.settler().ok()?.key;
-    Some(record::load(&context?.clinic.state, key.reading(), session).ok()??.record)
+    Some(record::load(&context?.repairer.state, key.reading(), session).ok()??.record)
 }
 
 impl Waiting<'_> {
@@ -187,7 +187,7 @@ impl Waiting<'_> {
             _ => pane.to_owned(),
         };
         // The panes are where they are, whether that can be written down or not.
-        let _ = Journal::at(context.clinic.state.journal()).append(&entry.with("pane", to.as_str()));
+        let _ = Journal::at(context.repairer.state.journal()).append(&entry.with("pane", to.as_str()));
         let _ = crate::restoring::settled(context);
         format!("its agent was brought to {to}, and this page is in its place")
     }

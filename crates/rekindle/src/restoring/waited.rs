@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use recovery::{DecisionRecord, Outcome, Plan, Restored, Seat};
+use recovery::{DecisionRecord, Match, Outcome, Plan, Restored};
 use serde_json::{Value, json};
 use store::durable;
 use store::journal::Journal;
@@ -34,11 +34,11 @@ impl Waited {
 /// The restore that left a conversation waiting in this pane: what comes of it now belongs to that restore.
 pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<Waited> {
     let step = plan.panes().next()?;
-    let (Seat::There { pane, .. }, Some(session)) = (&step.seat, &step.session) else { return None };
+    let (Match::There { pane, .. }, Some(session)) = (&step.seat, &step.session) else { return None };
     let socket = &plan.servers.first()?.socket;
     let tmux::Listing::Alive(server) = tmux::list(socket, TMUX_DEADLINE) else { return None };
     let server = (server.id.pid, server.id.started);
-    let mut records = recovery::decisions(&context.clinic.state);
+    let mut records = recovery::decisions(&context.repairer.state);
     let restore =
         records.find_map(|mut record| record.waiting(server, pane, session).is_some().then_some(record))?;
     Some(Waited { restore, server, pane: pane.clone(), session: session.clone() })
@@ -51,7 +51,7 @@ pub(super) fn complete(
     panes: Vec<Restored>,
     started: Option<Instant>,
 ) -> Result<Done, Failure> {
-    let state = &context.clinic.state;
+    let state = &context.repairer.state;
     let Waited { restore: mut earlier, server, pane, session } = waited;
     let restore_id = earlier.restore_id.clone();
     // One that begins anew is in another conversation by now.
@@ -70,7 +70,7 @@ pub(super) fn complete(
 
 /// Brings the report of the last restore up to date, where it is this one's.
 fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Result<(), Failure> {
-    let path = context.clinic.state.instances().join("restore/last-restore.json");
+    let path = context.repairer.state.instances().join("restore/last-restore.json");
     let Some(mut report) =
         store::files::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {

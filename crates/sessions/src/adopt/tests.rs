@@ -7,7 +7,7 @@ fn adopted(
     alive: &[(u32, i64)],
 ) -> (BTreeMap<SessionKey, SessionRecord>, usize) {
     let mut records = known.into_iter().map(|record| (record.session_id.clone(), record)).collect();
-    let world = World { registry: entries, ..world(alive, server(&[0])) };
+    let world = MachineState { registry: entries, ..world(alive, server(&[0])) };
     let notes = adopt(&mut records, &world, at(60));
     (records, notes.len())
 }
@@ -59,7 +59,7 @@ fn a_hook_that_comes_after_the_registry_completes_the_run() {
     let record = records.get_mut(&id("a")).unwrap();
     let mut said = start(agent(5, 0), 61).with("source", "resume");
     said.chain[0].argv = vec!["claude".to_owned(), "--resume".to_owned(), "a".to_owned()];
-    crate::fold::fold(record, &said.heard());
+    crate::apply_event::fold(record, &said.heard());
     assert_eq!((record.runs.len(), record.runs[0].source.as_deref()), (1, Some("resume")));
     assert_eq!(record.runs[0].argv.as_ref().map(Vec::len), Some(3));
     assert!(named_by_hook(record));

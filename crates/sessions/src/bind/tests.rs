@@ -9,7 +9,7 @@ fn unknown() -> Listing {
 
 #[test]
 fn a_pane_is_proven_by_the_terminal_alone() {
-    let check = |run: Run, world: &World, expect: &str| {
+    let check = |run: Run, world: &MachineState, expect: &str| {
         let run = Run { provenance: Some(Provenance::Process), ..run };
         let found = match binding(run.genuine(&world.machine()).unwrap(), world) {
             Binding::Here(here, Grade::Proven) => format!("proven {}", here.pane),
@@ -59,7 +59,7 @@ fn a_run_that_is_not_genuine_binds_no_pane() {
     assert!(owners([&record].into_iter(), &world).is_empty(), "it owns no pane either");
 }
 
-fn bound(record: SessionRecord, world: &World) -> (SessionRecord, Vec<String>) {
+fn bound(record: SessionRecord, world: &MachineState) -> (SessionRecord, Vec<String>) {
     let session = record.session_id.clone();
     let mut records = BTreeMap::from([(session.clone(), record)]);
     let notes = bind(&mut records, world, at(9));

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 use store::record::{SessionRecord, Status};
 
+use crate::machine_state::MachineState;
 use crate::view::State;
-use crate::world::World;
 
 /// Makes the registry.
-pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>, world: &World) -> Value {
+pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>, world: &MachineState) -> Value {
     let mut object = Map::new();
     object.insert("schema".to_owned(), 1.into());
     for record in records {
@@ -30,7 +30,7 @@ pub(crate) fn registry<'a>(records: impl Iterator<Item = &'a SessionRecord>, wor
 }
 
 /// What its agent was at when it was last heard.
-fn state(record: &SessionRecord, world: &World) -> State {
+fn state(record: &SessionRecord, world: &MachineState) -> State {
     match record.status {
         Status::Active => record.activity.map_or(State::Unknown, |activity| activity.state.into()),
         Status::EndedCleanly => State::Ended,

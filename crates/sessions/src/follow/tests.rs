@@ -12,7 +12,7 @@ fn spoken(session: &str, events: &[Said]) -> SessionRecord {
     record
 }
 
-fn here() -> World {
+fn here() -> MachineState {
     world(&[(5, 0), (7, 1)], server(&[0, 1]))
 }
 
@@ -81,7 +81,7 @@ fn forks_end_in_the_new_conversation_on_every_version() {
     ]);
     follow(&mut records, &here());
     let new = records.get_mut(&id("new")).unwrap();
-    crate::fold::fold(new, &prompt(9).heard());
+    crate::apply_event::fold(new, &prompt(9).heard());
     follow(&mut records, &here());
     assert_eq!((records[&id("new")].status, &records[&id("new")].next_id), (Status::Active, &None));
     assert_eq!(names(&records[&id("new")].previous_ids), ["old"]);
@@ -147,7 +147,7 @@ fn the_same_process_id_of_another_boot_is_another_process() {
 fn a_fresh_agent_that_never_spoke_leaves_the_old_conversation_waiting() {
     let mut old = spoken("a", &[start(agent(5, 0), 1)]);
     (old.status, old.next_id) = (Status::Crashed, Some(id("b")));
-    let waits = |records: Vec<SessionRecord>, world: &World, closed: &[SessionKey]| {
+    let waits = |records: Vec<SessionRecord>, world: &MachineState, closed: &[SessionKey]| {
         let mut records = all(records);
         dead_ends(&mut records, world, &closed.iter().cloned().collect());
         records[&id("a")].next_id.is_none()
@@ -159,7 +159,7 @@ fn a_fresh_agent_that_never_spoke_leaves_the_old_conversation_waiting() {
     let processes = asks.processes.as_mut().unwrap();
     processes.get_mut(&7).unwrap().named = vec!["b".to_owned()];
     assert!(!waits(vec![old.clone()], &asks, &[]));
-    assert!(!waits(vec![old.clone()], &World::default(), &[]), "unknown is an answer");
+    assert!(!waits(vec![old.clone()], &MachineState::default(), &[]), "unknown is an answer");
     assert!(!waits(vec![old.clone()], &gone, &[id("b")]), "it is on record, and cannot be read");
     assert!(!waits(vec![old, spoken("b", &[start(agent(7, 0), 6)])], &gone, &[]), "it has begun");
 }

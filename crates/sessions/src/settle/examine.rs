@@ -16,14 +16,14 @@ use crate::alarm::{self, Alarm, Sweep};
 use crate::complete::{complete_forgotten, complete_run, complete_talk, first_line};
 use crate::derive;
 use crate::ending::{ending, refused};
-use crate::world::World;
+use crate::machine_state::MachineState;
 
 impl Settler {
     /// What transcripts and registries say about the conversations with news.
     pub(super) fn complete(
         &self,
         records: &mut BTreeMap<SessionKey, SessionRecord>,
-        world: &World,
+        world: &MachineState,
         settled: &mut Settled,
         now: Timestamp,
     ) -> HashMap<SessionKey, Ending> {
@@ -90,7 +90,7 @@ impl Settler {
     pub(super) fn alarms(
         &self,
         records: &BTreeMap<SessionKey, SessionRecord>,
-        world: &World,
+        world: &MachineState,
         now: Timestamp,
     ) -> Vec<Alarm> {
         let busy = records.values().filter(|record| {

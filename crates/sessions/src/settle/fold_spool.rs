@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use agents::SessionKey;
 use jiff::Timestamp;
 use store::journal::Entry;
+use store::mac::Origin;
 use store::record::{Account, SessionRecord};
-use store::seal::Origin;
 use store::spool;
 
-use crate::heard::{Heard, What};
 use crate::note::note;
+use crate::spooled_event::{SpooledEvent, What};
 use crate::spools::{self, Spooled};
-use crate::{accounts, fold};
+use crate::{accounts, apply_event};
 
 use super::{Settled, Settler};
 
@@ -137,7 +137,7 @@ impl Settler {
         if self.log {
             settled.logged.entry(session.clone()).or_default().push((read.offset, read.event.clone()));
         }
-        let mut heard = Heard::of(read);
+        let mut heard = SpooledEvent::of(read);
         heard.known = record.runs.iter().map(|run| (run.pid, run.proc_start)).collect();
         // In a spool that was begun anew a line that is older than what was heard before may be a copy of one that went
         // with the old spool.
@@ -149,7 +149,7 @@ impl Settler {
         if turned {
             settled.turned.insert(session.clone());
         }
-        notes.extend(fold::fold(record, &heard));
+        notes.extend(apply_event::fold(record, &heard));
         settled.events += 1;
     }
 }

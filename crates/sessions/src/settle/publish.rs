@@ -7,13 +7,13 @@ use agents::SessionKey;
 use context::Short;
 use jiff::{SignedDuration, Timestamp};
 use store::SessionText;
+use store::mac::Subject;
 use store::record::SessionRecord;
-use store::seal::Subject;
 use transcript::Ending;
 
 use super::{Error, Settled, Settler};
 use crate::derive::{self, map, registry};
-use crate::world::World;
+use crate::machine_state::MachineState;
 use crate::{bind, talk_log};
 
 /// A server that takes longer is busy with something else; the tags come at the next settle.
@@ -45,7 +45,7 @@ impl Settler {
     pub(super) fn derive(
         &self,
         records: &BTreeMap<SessionKey, SessionRecord>,
-        world: &World,
+        world: &MachineState,
         endings: &HashMap<SessionKey, Ending>,
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -89,7 +89,7 @@ impl Settler {
     pub(super) fn tag(
         &self,
         records: &BTreeMap<SessionKey, SessionRecord>,
-        world: &World,
+        world: &MachineState,
         troubles: &mut Vec<String>,
     ) {
         let owners = bind::owners(records.values(), world);

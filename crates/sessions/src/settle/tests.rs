@@ -7,7 +7,7 @@ fn room() -> (tempfile::TempDir, Settler) {
     let dir = tempfile::tempdir().unwrap();
     let state = StateDir::open(dir.path().join("state")).unwrap();
     let settler = Settler {
-        refuge: Refuge::of(state.path(), Some(dir.path()), dir.path()),
+        refuge: FallbackSpool::of(state.path(), Some(dir.path()), dir.path()),
         key: MachineKey::open(&state, &dir.path().join("key")).unwrap(),
         state,
         configs: Vec::new(),

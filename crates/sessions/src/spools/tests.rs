@@ -1,10 +1,10 @@
 use super::*;
 use store::spool;
 
-fn room() -> (tempfile::TempDir, StateDir, Refuge) {
+fn room() -> (tempfile::TempDir, StateDir, FallbackSpool) {
     let dir = tempfile::tempdir().unwrap();
     let state = StateDir::open(dir.path().join("state")).unwrap();
-    let refuge = Refuge::of(state.path(), Some(dir.path()), dir.path());
+    let refuge = FallbackSpool::of(state.path(), Some(dir.path()), dir.path());
     refuge.open().unwrap();
     (dir, state, refuge)
 }
@@ -14,7 +14,7 @@ fn line(event: &str) -> Vec<u8> {
 }
 
 /// Puts lines into the refuge, at rest for long.
-fn wait_in(refuge: &Refuge, bytes: &[u8]) -> PathBuf {
+fn wait_in(refuge: &FallbackSpool, bytes: &[u8]) -> PathBuf {
     let path = refuge.spool().join("s1.jsonl");
     durable::append(&path, bytes, Sync::No).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(60);

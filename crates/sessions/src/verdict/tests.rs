@@ -9,7 +9,11 @@ fn record() -> SessionRecord {
     record
 }
 
-fn check(change: impl Fn(&mut SessionRecord, &mut World), exited: bool, expect: Option<(Status, &str)>) {
+fn check(
+    change: impl Fn(&mut SessionRecord, &mut MachineState),
+    exited: bool,
+    expect: Option<(Status, &str)>,
+) {
     let (mut record, mut world) = (record(), world(&[], server(&[0, 1])));
     change(&mut record, &mut world);
     let found = verdict(&record, &world, exited).map(|verdict| (verdict.status, verdict.reason));
@@ -21,7 +25,7 @@ fn said(record: &mut SessionRecord, hung_up: bool) {
     record.runs[0].hung_up = hung_up;
 }
 
-fn pane_gone(world: &mut World) {
+fn pane_gone(world: &mut MachineState) {
     world.servers[0].1 = server(&[1]);
 }
 
@@ -35,7 +39,7 @@ fn what_cannot_be_asked_decides_nothing() {
     check(|_, world| world.processes = None, false, None);
     check(|_, world| world.servers[0].1 = Listing::Unknown { why: String::new() }, false, None);
     check(|_, world| world.servers.clear(), false, None);
-    let elsewhere = |record: &mut SessionRecord, world: &mut World| {
+    let elsewhere = |record: &mut SessionRecord, world: &mut MachineState| {
         record.runs[0].machine_id = Some("m".to_owned());
         record.runs[0].pid_namespace = Some("pid:[1]".to_owned());
         world.pid_domain = Some("linux:m:pid:[2]".to_owned());
@@ -49,12 +53,12 @@ fn deaths_are_told_apart() {
     check(|_, _| {}, false, Some((CRASHED, "process_died")));
     check(|_, world| pane_gone(world), false, Some((CRASHED, "process_died")));
     check(|record, _| said(record, false), false, Some((CRASHED, "killed")));
-    let with_pane = |record: &mut SessionRecord, world: &mut World| {
+    let with_pane = |record: &mut SessionRecord, world: &mut MachineState| {
         said(record, false);
         pane_gone(world);
     };
     check(with_pane, false, Some((CRASHED, "killed")));
-    let closed = |record: &mut SessionRecord, world: &mut World| {
+    let closed = |record: &mut SessionRecord, world: &mut MachineState| {
         said(record, true);
         pane_gone(world);
     };
@@ -63,12 +67,12 @@ fn deaths_are_told_apart() {
 
 #[test]
 fn a_server_that_is_gone_or_another_one_took_its_agents_along() {
-    let gone = |record: &mut SessionRecord, world: &mut World| {
+    let gone = |record: &mut SessionRecord, world: &mut MachineState| {
         said(record, true);
         world.servers[0].1 = Listing::Gone;
     };
     check(gone, false, Some((CRASHED, "server_exit")));
-    let another = |record: &mut SessionRecord, world: &mut World| {
+    let another = |record: &mut SessionRecord, world: &mut MachineState| {
         said(record, true);
         if let Listing::Alive(server) = &mut world.servers[0].1 {
             server.id = ServerId { pid: 2, started: 9 };
@@ -79,7 +83,7 @@ fn a_server_that_is_gone_or_another_one_took_its_agents_along() {
 
 #[test]
 fn another_boot_is_a_crash_whatever_the_processes_say() {
-    let rebooted = |_: &mut SessionRecord, world: &mut World| {
+    let rebooted = |_: &mut SessionRecord, world: &mut MachineState| {
         *world = crate::bench::world(&[(5, 0)], server(&[0]));
         world.boot_id = Some("boot-2".to_owned());
     };
@@ -90,12 +94,12 @@ fn another_boot_is_a_crash_whatever_the_processes_say() {
 fn without_a_pane_the_agents_own_word_counts() {
     let outside = |record: &mut SessionRecord| record.place = None;
     check(|record, _| outside(record), false, Some((CRASHED, "process_died")));
-    let signal = |record: &mut SessionRecord, _: &mut World| {
+    let signal = |record: &mut SessionRecord, _: &mut MachineState| {
         outside(record);
         said(record, false);
     };
     check(signal, false, Some((CRASHED, "killed")));
-    let hang_up = |record: &mut SessionRecord, _: &mut World| {
+    let hang_up = |record: &mut SessionRecord, _: &mut MachineState| {
         outside(record);
         said(record, true);
     };

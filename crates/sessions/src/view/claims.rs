@@ -9,10 +9,10 @@ use store::record::{Evidence, Grade, Run, SessionRecord, Status, TmuxPlace, untr
 use super::fact::{Claim, weigh};
 use super::{AgentView, Process, Sources, State};
 
-use crate::fold::LEFT;
+use crate::apply_event::LEFT;
+use crate::machine_state::{Life, MachineState, Proc};
 use crate::trust::is_untrusted;
 use crate::verdict::{may_hold_another, verdict};
-use crate::world::{Life, Proc, World};
 
 /// The claims about one agent, fact by fact.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Claims {
     }
 
     /// What the record says: hooks and registry as they were heard.
-    pub(super) fn record(&mut self, record: &SessionRecord, world: &World) {
+    pub(super) fn record(&mut self, record: &SessionRecord, world: &MachineState) {
         let sure = if is_untrusted(record, world) { Grade::Guess } else { Grade::Proven };
         let session = record.session_id.clone();
         let run = record.run();
@@ -89,7 +89,7 @@ impl Claims {
     }
 
     /// Its process, by the process table.
-    fn run(&mut self, run: &Run, world: &World, sure: Grade) {
+    fn run(&mut self, run: &Run, world: &MachineState, sure: Grade) {
         // A process that has gone on in another session is no agent of this one.
         let life = if self.left { Life::Dead } else { world.life(run) };
         self.life = Some(life);
@@ -117,7 +117,7 @@ impl Claims {
     }
 
     /// Its pane, as it was bound, and what became of that pane.
-    fn place(&mut self, record: &SessionRecord, place: &TmuxPlace, world: &World, sure: Grade) {
+    fn place(&mut self, record: &SessionRecord, place: &TmuxPlace, world: &MachineState, sure: Grade) {
         let bound = record.run().and_then(|run| run.grade).unwrap_or(Grade::Guess).min(sure);
         let told: Vec<&Evidence> = record
             .evidence
@@ -140,7 +140,7 @@ impl Claims {
     }
 
     /// What it is at.
-    fn shown(&mut self, record: &SessionRecord, world: &World, sure: Grade) {
+    fn shown(&mut self, record: &SessionRecord, world: &MachineState, sure: Grade) {
         let end = record.evidence.iter().find(|evidence| evidence.fact == "end");
         // Who went without a word went after it was last heard; when that was noticed says nothing.
         let said = record.run().filter(|run| run.end_reason.is_some()).and_then(|run| run.ended_at);
@@ -165,7 +165,7 @@ impl Claims {
         }
     }
 
-    fn active(&mut self, record: &SessionRecord, world: &World, sure: Grade, source: &str) {
+    fn active(&mut self, record: &SessionRecord, world: &MachineState, sure: Grade, source: &str) {
         let activity = record.activity.map(|activity| (State::from(activity.state), activity.since));
         match record.run().map_or(Life::Unknown, |run| world.life(run)) {
             Life::Alive if self.left => {

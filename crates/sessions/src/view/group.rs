@@ -10,7 +10,7 @@ use super::fact::Claim;
 use super::left::left;
 use super::{Process, Sources, is_ours};
 use crate::accounts::key_of;
-use crate::world::{Entry, Life, Proc, World, place};
+use crate::machine_state::{Entry, Life, MachineState, Proc, place};
 
 /// Collects the claims of every source, agent by agent.
 pub(super) fn groups(sources: &Sources<'_>) -> Vec<Claims> {
@@ -45,7 +45,7 @@ fn registry_group<'a>(
     groups: &'a mut Vec<Claims>,
     entry: &Entry,
     session: &SessionKey,
-    world: &World,
+    world: &MachineState,
 ) -> &'a mut Claims {
     let said = &entry.registered;
     let start = world.processes.as_ref().and_then(|table| Some(table.get(&said.pid)?.start));

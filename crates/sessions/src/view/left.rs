@@ -7,13 +7,16 @@ use agents::SessionKey;
 use jiff::Timestamp;
 use store::record::{Run, SessionRecord, Status};
 
-use crate::fold::{LEAVING, LEFT};
+use crate::apply_event::{LEAVING, LEFT};
+use crate::machine_state::{Life, MachineState};
 use crate::trust::is_vouched_for;
-use crate::world::{Life, World};
 
 /// The sessions whose living process is in another one now: those that it said it leaves, and of the others all but the
 /// one in which it was heard last. What carries no valid code counts only where nothing else does.
-pub(super) fn left(records: &BTreeMap<SessionKey, SessionRecord>, world: &World) -> BTreeSet<SessionKey> {
+pub(super) fn left(
+    records: &BTreeMap<SessionKey, SessionRecord>,
+    world: &MachineState,
+) -> BTreeSet<SessionKey> {
     let mut left = BTreeSet::new();
     let mut current: BTreeMap<(u32, u64), (bool, Timestamp, &SessionKey)> = BTreeMap::new();
     for record in records.values() {

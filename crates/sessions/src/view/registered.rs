@@ -9,11 +9,11 @@ use store::record::Grade;
 use super::claims::Claims;
 use super::fact::Claim;
 use super::{Process, State};
-use crate::world::{Entry, Life, World};
+use crate::machine_state::{Entry, Life, MachineState};
 
 impl Claims {
     /// What the agent's own registry says of this session.
-    pub(super) fn registry(&mut self, entry: &Entry, session: SessionKey, world: &World) {
+    pub(super) fn registry(&mut self, entry: &Entry, session: SessionKey, world: &MachineState) {
         let said = &entry.registered;
         let start = world.processes.as_ref().and_then(|table| Some(table.get(&said.pid)?.start));
         let updated = said.status_updated_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());

@@ -11,7 +11,7 @@ use store::record::{Activity, Doing, Evidence, Grade, Run, SessionRecord, Status
 use tmux::{Listing, Pane, Server, ServerId};
 
 use super::{AgentView, Outlook, Sources, Speaks, State, View};
-use crate::world::{Entry, Life, Proc, World};
+use crate::machine_state::{Entry, Life, MachineState, Proc};
 
 const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
@@ -83,14 +83,14 @@ fn pane(pane: &str, index: u32, tag: Option<&str>) -> Pane {
     }
 }
 
-fn world(processes: &[(u32, Proc)], panes: Vec<Pane>) -> World {
+fn world(processes: &[(u32, Proc)], panes: Vec<Pane>) -> MachineState {
     let server =
         Server { socket: socket(), id: ServerId { pid: 50, started: 5 }, version: "3.3a".to_owned(), panes };
-    World {
+    MachineState {
         boot_id: Some("b1".to_owned()),
         processes: Some(processes.iter().cloned().collect::<HashMap<_, _>>()),
         servers: vec![(socket(), Listing::Alive(server))],
-        ..World::default()
+        ..MachineState::default()
     }
 }
 
@@ -100,7 +100,7 @@ fn entry(session: &str, pid: u32, life: Life) -> Entry {
     Entry { registered: serde_json::from_value(registered).unwrap(), config: ConfigDir::new("/c"), life }
 }
 
-fn view_with(records: &[SessionRecord], world: &World, newest: Option<&str>) -> View {
+fn view_with(records: &[SessionRecord], world: &MachineState, newest: Option<&str>) -> View {
     let records: BTreeMap<SessionKey, SessionRecord> =
         records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
     let newest = |_: &ConfigDir, _: &str| newest.map(|text| id(text).id().clone());
@@ -293,7 +293,7 @@ fn a_dead_one_that_nobody_has_judged_yet() {
     let unknown = only(view_with(&[record(A, 7)], &silent, None));
     assert_eq!(unknown.state.value, State::Unknown);
     assert!(matches!(Outlook::of(&unknown, None), Outlook::NotRestored(_)));
-    let blind = World { boot_id: Some("b1".to_owned()), ..World::default() };
+    let blind = MachineState { boot_id: Some("b1".to_owned()), ..MachineState::default() };
     let unseen = only(view_with(&[record(A, 7)], &blind, None));
     assert_eq!((unseen.state.value, unseen.life), (State::Unknown, Life::Unknown));
 }

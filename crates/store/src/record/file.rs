@@ -10,7 +10,7 @@ use super::provenance::{distrust, fill_in, mark_untrusted};
 use super::{SCHEMA, SessionRecord};
 use crate::StateDir;
 use crate::durable;
-use crate::seal::{Key, Origin, Subject};
+use crate::mac::{Key, Origin, Subject};
 
 /// A record as it stands on disk, with whatever else stands beside what we know.
 #[derive(Debug, Clone)]

@@ -11,8 +11,8 @@ use agents::{SessionId, SessionKey};
 
 use super::{Held, Provenance, RecordError, Run, SessionRecord, Status, key_for, load, untrusted_since};
 use crate::StateDir;
+use crate::mac::{Key, Origin};
 use crate::machine_key::MachineKey;
-use crate::seal::{Key, Origin};
 use crate::spool::{self, Read};
 
 /// Why a run ended whose user said that its process is gone (`recover ID --owner-gone`).

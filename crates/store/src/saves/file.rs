@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Beside, Counts, Head, SCHEMA, SaveError};
 use crate::StateDir;
 use crate::durable::{self, Kept};
-use crate::seal::{Key, Origin, Subject};
+use crate::mac::{Key, Origin, Subject};
 
 /// Ends the id of a save with a name of its own.
 pub(super) const NAMED: &str = "-named";

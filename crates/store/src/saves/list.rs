@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Head, SaveError, load};
 use crate::StateDir;
-use crate::seal::{Key, Origin};
+use crate::mac::{Key, Origin};
 
 /// A save in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]

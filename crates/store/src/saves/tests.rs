@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::lock::LockError;
-use crate::seal::{Key, Origin};
+use crate::mac::{Key, Origin};
 
 struct Room {
     dir: tempfile::TempDir,

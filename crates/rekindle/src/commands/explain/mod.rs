@@ -108,7 +108,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// What the last restore that concerned it decided, and what came of it.
 fn decided(context: &Context, agent: &AgentView) -> Option<(DecisionRecord, PaneDecision)> {
     let session = &agent.session.as_ref()?.value;
-    recovery::decisions(&context.clinic.state).find_map(|record| {
+    recovery::decisions(&context.repairer.state).find_map(|record| {
         // Of several that it may be, the one that it is.
         let is_its =
             |pane: &&PaneDecision| [&pane.session_id, &pane.now_in].contains(&&Some(session.clone()));
@@ -221,7 +221,7 @@ fn run_words(run: &Run) -> String {
 /// The newest entries of the journal about the conversation, oldest first.
 fn story(context: &Context, agent: &AgentView) -> Vec<Entry> {
     let Some(session) = &agent.session else { return Vec::new() };
-    let tail = Journal::at(context.clinic.state.journal()).read_tail(SEARCHED).unwrap_or_default();
+    let tail = Journal::at(context.repairer.state.journal()).read_tail(SEARCHED).unwrap_or_default();
     let about = |entry: &Entry| {
         let names =
             |key: &str| entry.details.get(key).and_then(Value::as_str) == Some(session.value.as_str());

@@ -66,7 +66,7 @@ enum StatusLine {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let (around, home) = Context::surroundings()?;
+    let (around, home) = Context::paths()?;
     let config = Context::configuration(&around)?;
     let named = around.configs(&config);
     // One of somebody else's is refused before anything is asked; none is made before a yes.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use integrate::plan::Part;
 use integrate::{LinePlace, LineWish};
 use jiff::{SignedDuration, Timestamp};
-use repair::Surroundings;
+use repair::Paths;
 use statusline::input::{Context as Window, Quota};
 use statusline::prepared::{Git, LastPrompt};
 use statusline::{Input, Prepared, View, render};
@@ -18,9 +18,9 @@ use store::{StateDir, spool};
 
 use crate::context::short_path;
 use crate::exit::{Exit, Failure};
-use crate::hot::style::style;
+use crate::fast_path::style::style;
 use crate::output::{Out, colour, columns, one_line, reply, say};
-use crate::{hot, zone};
+use crate::{fast_path, zone};
 
 /// What `--preset` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,7 +90,7 @@ fn newest(state: &StateDir) -> Option<(Input, Prepared)> {
     let (_, session) = said.max_by_key(|(at, _)| *at)?;
     let input = Input::parse(&spool::status(state, &session)?);
     input.session_id.as_ref()?;
-    Some((input, hot::statusline::prepared(state, &session)))
+    Some((input, fast_path::statusline::prepared(state, &session)))
 }
 
 /// A session in the middle of its work.
@@ -127,7 +127,7 @@ fn example(home: Option<&Path>, now: Timestamp) -> (Input, Prepared) {
 /// # Errors
 /// The configuration says another one: that is for its user to change.
 pub(super) fn line(
-    around: &Surroundings,
+    around: &Paths,
     home: Option<&Path>,
     config: &Config,
     wanted: Preset,

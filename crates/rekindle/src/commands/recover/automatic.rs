@@ -33,7 +33,7 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
     let places = settled.records.values().filter_map(|record| Some(last_place(record)?.socket.clone()));
     let sockets = places.collect();
     settled.world.ask(&sockets);
-    let decided: Vec<DecisionRecord> = decisions(&context.clinic.state).collect();
+    let decided: Vec<DecisionRecord> = decisions(&context.repairer.state).collect();
     let since = now.checked_sub(RECENT).unwrap_or(Timestamp::MIN);
     let told = Told::read(context)?;
     let mut due = Vec::new();
@@ -74,7 +74,7 @@ struct Told {
 
 impl Told {
     fn read(context: &Context) -> Result<Told, Failure> {
-        let journal = Journal::at(context.clinic.state.journal());
+        let journal = Journal::at(context.repairer.state.journal());
         let before = journal.read_tail(2_000)?;
         Ok(Told { journal, before })
     }

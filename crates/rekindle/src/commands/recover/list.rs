@@ -61,7 +61,7 @@ pub(super) fn find<'a>(
     };
     let chosen = &context.config.recovery;
     let decided: Option<Vec<DecisionRecord>> =
-        (chosen.enabled && chosen.auto_recover).then(|| decisions(&context.clinic.state).collect());
+        (chosen.enabled && chosen.auto_recover).then(|| decisions(&context.repairer.state).collect());
     let stopped = |session: &SessionKey| match automatic(record(session)?, decided.as_ref()?, wanted.now) {
         Automatic::Stopped(why) => Some(why),
         Automatic::Due | Automatic::Later(_) => None,

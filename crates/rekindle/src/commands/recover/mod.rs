@@ -152,7 +152,7 @@ fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
     let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok().and_then(|id| SessionId::new(&id).ok());
-    let own = own.map(|id| context.clinic.key_of(&id, context.own_account().as_ref()));
+    let own = own.map(|id| context.repairer.key_of(&id, context.own_account().as_ref()));
     let own: Vec<SessionKey> = own.filter(|_| named.is_empty()).into_iter().collect();
     let named = if own.is_empty() { named } else { &own };
     let session = match (named, waiting.as_slice()) {

@@ -49,7 +49,7 @@ pub(super) fn recover(
 /// Why rekindle cannot tell whether an agent is in a session.
 fn unknown_owner(context: &Context, settled: &Settled, session: &SessionKey) -> Option<String> {
     let expected = recovery::expected_transcript(session, settled.records.get(session));
-    match context.clinic.owners().of(session.id(), &expected) {
+    match context.repairer.owners().of(session.id(), &expected) {
         Owner::Unknown { why } => Some(why),
         Owner::Nobody | Owner::Process(_) => None,
     }
@@ -70,7 +70,7 @@ fn overrule(
     let pid = settled.records.get(session).and_then(SessionRecord::run).map(|run| run.pid);
     let entry = Entry::new(now, "owner_overruled").with("session", session.as_str());
     let entry = entry.with("pid", pid).with("why", why).with("by", "user");
-    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    Journal::at(context.repairer.state.journal()).append(&entry)?;
     let gone = |record: &mut SessionRecord| {
         let newest = record.runs.len().saturating_sub(1);
         for (at, run) in record.runs.iter_mut().enumerate() {
@@ -100,6 +100,6 @@ fn take_back(context: &Context, session: &SessionKey, before: Option<&SessionRec
     };
     context.settler()?.change(session, now, PATIENCE, again)?;
     let entry = Entry::new(now, "owner_overrule_withdrawn").with("session", session.as_str());
-    Journal::at(context.clinic.state.journal()).append(&entry)?;
+    Journal::at(context.repairer.state.journal()).append(&entry)?;
     Ok(())
 }

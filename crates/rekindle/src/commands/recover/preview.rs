@@ -34,10 +34,10 @@ pub(super) fn preview(
     let decision = plan.panes().next().map(|step| step.decision.clone());
     let act = decision.as_ref().filter(|_| !alive).map_or(Act::Refuse, |decision| decision.act);
     let record = settled.records.get(session);
-    let open = half_done(&context.clinic, session);
+    let open = half_done(&context.repairer, session);
     let (key, zone) = (context.reading_key(), crate::zone::local());
     let teller = Teller {
-        state: &context.clinic.state,
+        state: &context.repairer.state,
         record: record.filter(|record| record.distrust(&Machine::this()).is_none()),
         key: key.as_ref(),
         zone: &zone,

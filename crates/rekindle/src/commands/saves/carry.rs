@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, count, say};
 
 pub(super) fn export(context: &Context, save: &Loaded, file: &Path, json: bool) -> Result<Exit, Failure> {
-    let written = layouts::export(&context.clinic.state, save, file).map_err(refused)?;
+    let written = layouts::export(&context.repairer.state, save, file).map_err(refused)?;
     let mut out = Out::new();
     if json {
         let files: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();

@@ -1,8 +1,8 @@
 //! The saves there are.
 
 use serde_json::{Value, json};
+use store::mac::Origin;
 use store::saves::Generation;
-use store::seal::Origin;
 
 use super::super::save::counts_json;
 use super::listed;

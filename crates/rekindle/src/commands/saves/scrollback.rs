@@ -3,7 +3,7 @@
 use layouts::{Save, text_of};
 use serde_json::json;
 use store::saves::Loaded;
-use tmux::{PaneRef, Shot};
+use tmux::{PaneRef, ServerSnapshot};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, printable};
@@ -44,7 +44,7 @@ pub(super) fn show((loaded, save): &(Loaded, Save), pane: &str, json: bool) -> R
 
 /// The pane a text means: its server's place in the save, and its id.
 fn chosen(save: &Save, id: &str, text: &str) -> Result<(usize, String), Failure> {
-    let fits = |shot: &Shot, pane: &str| text == pane || is_called(shot, pane, text);
+    let fits = |shot: &ServerSnapshot, pane: &str| text == pane || is_called(shot, pane, text);
     let found: Vec<(usize, &str)> = save
         .servers
         .iter()
@@ -72,7 +72,7 @@ fn chosen(save: &Save, id: &str, text: &str) -> Result<(usize, String), Failure>
 }
 
 /// Whether a pane is called so in any of the sessions that show it.
-fn is_called(shot: &Shot, pane: &str, text: &str) -> bool {
+fn is_called(shot: &ServerSnapshot, pane: &str, text: &str) -> bool {
     let window = shot.windows.iter().find(|window| window.panes.iter().any(|known| known.id == pane));
     let index =
         window.and_then(|window| Some((window, window.panes.iter().find(|known| known.id == pane)?.index)));

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use integrate::service::{Call, Manager, Service};
-use repair::Surroundings;
+use repair::Paths;
 use serde_json::Value;
 use tmux::Ran;
 
@@ -30,7 +30,7 @@ const VARIABLES: [&str; 10] = [
 ];
 
 /// The service of this user on this machine.
-pub(super) fn service(around: &Surroundings, interval: Duration) -> Result<Service, Failure> {
+pub(super) fn service(around: &Paths, interval: Duration) -> Result<Service, Failure> {
     let manager = if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd };
     let config = Context::place("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     let config = config.unwrap_or_else(|| around.home.join(".config"));

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn install(args: &Installing) -> Result<Exit, Failure> {
-    let (around, home) = Context::surroundings()?;
+    let (around, home) = Context::paths()?;
     let config = Context::configuration(&around)?;
     StateDir::existing(&around.state)?;
     let service = manager::service(&around, config.save.interval)?;
@@ -148,7 +148,7 @@ fn calls_json(service: &Service) -> Value {
 }
 
 fn uninstall(args: &Removing) -> Result<Exit, Failure> {
-    let (around, home) = Context::surroundings()?;
+    let (around, home) = Context::paths()?;
     let service = manager::service(&around, std::time::Duration::ZERO)?;
     let undoing = integrate::uninstall::service(&around.state, &service.program, &paths(&service))
         .map_err(|error| refuse(&error))?;
@@ -186,7 +186,7 @@ pub(crate) fn paths(service: &Service) -> Vec<std::path::PathBuf> {
 }
 
 /// The service as this machine would have it, where it has a home.
-pub(crate) fn of(around: &repair::Surroundings) -> Result<Service, Failure> {
+pub(crate) fn of(around: &repair::Paths) -> Result<Service, Failure> {
     manager::service(around, std::time::Duration::ZERO)
 }
 

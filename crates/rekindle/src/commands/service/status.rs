@@ -22,7 +22,7 @@ struct Row {
 }
 
 pub(super) fn run(as_json: bool) -> Result<Exit, Failure> {
-    let (around, _) = Context::surroundings()?;
+    let (around, _) = Context::paths()?;
     let config = Context::configuration(&around)?;
     let service = manager::service(&around, config.save.interval)?;
     let plan = integrate::service::plan(&around.state, &service).map_err(|error| refuse(&error))?;

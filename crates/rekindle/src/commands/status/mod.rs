@@ -131,7 +131,7 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
             lines.push(WAKE.to_owned());
         }
     }
-    lines.extend(crate::hot::restored(&context.clinic.state, survey.now).map(|restored| {
+    lines.extend(crate::fast_path::restored(&context.repairer.state, survey.now).map(|restored| {
         format!("{} {}: `rekindle restore --last` shows it", restored.words(), ago(restored.at))
     }));
     if !survey.settled.alarms.is_empty() {
@@ -162,8 +162,8 @@ pub(crate) const WAKE: &str = "To start a waiting agent, press Enter in its pane
 /// What there is to say when there is nobody to show.
 fn nobody(context: &Context, survey: &Survey, args: &Args) -> String {
     if survey.view.agents.is_empty() {
-        let state = context.clinic.state.path();
-        let wired = context.clinic.configs.iter().any(|config| integrate::is_wired(state, config.path()));
+        let state = context.repairer.state.path();
+        let wired = context.repairer.configs.iter().any(|config| integrate::is_wired(state, config.path()));
         let how = if wired { "start one" } else { "connect them with `rekindle init`, then start one" };
         return format!("No agents yet: {how}.");
     }

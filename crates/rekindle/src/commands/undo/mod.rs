@@ -164,7 +164,7 @@ fn choose<'a>(context: &Context, history: &'a History, args: &Args) -> Result<Ch
     let (session, config) = match known? {
         Target::File(file) => {
             if text.contains('/') || text.ends_with(".jsonl") {
-                context.clinic.name_file(&file.path);
+                context.repairer.name_file(&file.path);
             }
             (file.session, Some(file.config))
         }
@@ -389,7 +389,7 @@ fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
     let Some(backup) = &effect.backup else {
         return Reported::because(effect, Status::Failed, "it has no backup");
     };
-    match context.clinic.undo_change(backup, dry_run) {
+    match context.repairer.undo_change(backup, dry_run) {
         Err(error) => {
             let why = Failure::from(error).message().to_owned();
             Reported::because(effect, Status::Failed, why)
@@ -411,7 +411,7 @@ fn transcript(context: &Context, effect: &Effect, dry_run: bool) -> Reported {
 fn begin(context: &Context, operation: &Operation, effects: &[usize]) -> Result<(), Failure> {
     let chosen: Vec<&Effect> = effects.iter().map(|at| &operation.effects[*at]).collect();
     let known = &operation.effects;
-    Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+    Ok(operations::change(&context.repairer.state, &operation.id, |mut operation| {
         // Those that were done again have gone from the history, and go from the file now.
         operation.effects.retain(|effect| known.iter().any(|one| is_same(one, effect)));
         let ours = |effect: &&mut Effect| chosen.iter().any(|one| is_same(one, effect));
@@ -431,7 +431,7 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
         let same = |report: &&Reported| is_same(&report.effect, effect);
         reports.iter().find(same).map(|report| report.status)
     };
-    operations::change(&context.clinic.state, &operation.id, |mut operation| {
+    operations::change(&context.repairer.state, &operation.id, |mut operation| {
         for effect in &mut operation.effects {
             effect.state = match status(effect) {
                 Some(Status::Undone | Status::AlreadyUndone) => EffectState::Undone,
@@ -450,7 +450,7 @@ fn mark(context: &Context, operation: &Operation, reports: &[Reported]) -> Resul
         in_force(&history, known).is_empty() && known.effects.iter().any(undone)
     };
     if history.all.iter().any(|known| known.id == operation.id && is_undone(known)) {
-        operations::change(&context.clinic.state, &operation.id, |mut operation| {
+        operations::change(&context.repairer.state, &operation.id, |mut operation| {
             operation.state = OperationState::Undone;
             Some(operation)
         })?;

@@ -81,12 +81,12 @@ impl Desk {
         }
         for (_, record, steps) in restores {
             let undone = DecisionRecord { undone: Some(Timestamp::now()), ..record.clone() };
-            undone.store(&context.clinic.state)?;
+            undone.store(&context.repairer.state)?;
             let closed = steps.iter().filter(|step| step.is_closed()).count();
             let entry = Entry::new(Timestamp::now(), "restore_undone")
                 .with("restore", record.restore_id.as_str())
                 .with("panes", closed as u64);
-            Journal::at(context.clinic.state.journal()).append(&entry)?;
+            Journal::at(context.repairer.state.journal()).append(&entry)?;
         }
         mark(context, operation, restores, |effect| effect.state = EffectState::Undone)
     }
@@ -102,7 +102,7 @@ fn mark(
         let id = effect.restore_id.as_ref();
         restores.iter().any(|(_, record, _)| id == Some(&record.restore_id))
     };
-    Ok(operations::change(&context.clinic.state, &operation.id, |mut operation| {
+    Ok(operations::change(&context.repairer.state, &operation.id, |mut operation| {
         operation.effects.iter_mut().filter(ours).for_each(&change);
         Some(operation)
     })?)

@@ -141,7 +141,7 @@ fn effect_json(context: &Context, report: &Reported) -> Value {
     let mut value = json!({
         "kind": effect.kind, "sessionId": effect.session_id, "filePath": effect.path, "status": status,
         "reason": report.reason, "changedAt": report.changed_at, "keptSince": report.kept_since,
-        "backupPath": effect.backup.as_ref().map(|backup| context.clinic.state.path().join(backup)),
+        "backupPath": effect.backup.as_ref().map(|backup| context.repairer.state.path().join(backup)),
     });
     if effect.kind == EffectKind::Restore {
         let pane = |step: &UndoStep| -> Value {

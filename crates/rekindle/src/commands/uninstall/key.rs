@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use repair::Surroundings;
+use repair::Paths;
 use store::durable;
 
 use crate::context::Context;
@@ -15,7 +15,7 @@ pub(super) struct MachineKey {
 }
 
 /// The key of this user, where there is one.
-pub(super) fn of(around: &Surroundings) -> Option<MachineKey> {
+pub(super) fn of(around: &Paths) -> Option<MachineKey> {
     let path = around.machine_key.clone();
     if !path.exists() {
         return None;

@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let (around, home) = Context::surroundings()?;
+    let (around, home) = Context::paths()?;
     let configs = around.configs(&Context::configuration(&around)?);
     let short = |path: &std::path::Path| short_path(home.as_deref(), path);
     let state = StateDir::existing(&around.state)?;

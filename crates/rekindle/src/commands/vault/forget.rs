@@ -29,7 +29,7 @@ pub(super) fn forget(
     let AccountSession { config, session } = &key;
     let mut out = Out::new();
     if dry_run || !yes && !json && can_ask() {
-        let held_by = context.clinic.vault.held_by(&Key::new(config, Some(session)))?;
+        let held_by = context.repairer.vault.held_by(&Key::new(config, Some(session)))?;
         if json {
             let held_by: Vec<&str> = held_by.iter().map(Key::as_str).collect();
             out.json(json!({
@@ -46,8 +46,8 @@ pub(super) fn forget(
     }
     agree(&mut out, Consent::of(yes, json), "Erase it for good?")?;
     // Rows of the old file may still have to be carried over, and the copy of the repair tells how.
-    context.clinic.watch_kept()?;
-    if context.clinic.kept_files().iter().any(|kept| kept.session == *session) {
+    context.repairer.watch_kept()?;
+    if context.repairer.kept_files().iter().any(|kept| kept.session == *session) {
         let text = format!("a process still has the old transcript of {session} open, from before a repair");
         return Err(Failure::new(Exit::Refused, text).hint("end that process, then forget the conversation"));
     }
@@ -55,7 +55,7 @@ pub(super) fn forget(
     let settler = context.settler()?;
     settler.settle(Timestamp::now(), PATIENCE)?;
     let eraser =
-        Eraser { settler: &settler, vault: &context.clinic.vault, snapshots: context.snapshot_folder() };
+        Eraser { settler: &settler, vault: &context.repairer.vault, snapshots: context.snapshot_folder() };
     let forgotten = eraser.forget(config, session, Timestamp::now()).map_err(|error| {
         Failure::from(error)
             .hint(format!("some of it may still be there; go on with: rekindle vault forget {session} --yes"))
@@ -83,7 +83,7 @@ pub(super) fn forget(
 /// What would be erased.
 fn plan(context: &Context, key: &AccountSession, out: &mut Out) -> Result<(), Failure> {
     let AccountSession { config, session } = key;
-    let copy = context.clinic.vault.conversation(&Key::new(config, Some(session)));
+    let copy = context.repairer.vault.conversation(&Key::new(config, Some(session)));
     let versions: usize = match &copy {
         Ok(Some(copy)) => copy.files.iter().map(|file| file.generations.len()).sum(),
         _ => 0,
@@ -108,7 +108,7 @@ fn keeps(holder: &str) -> String {
 /// The conversation that is meant: one of the vault, one whose forgetting was begun, or one that has only a transcript.
 fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
     let mut known = vaulted(context)?;
-    for tombstone in context.clinic.vault.tombstones()? {
+    for tombstone in context.repairer.vault.tombstones()? {
         let account = tombstone.config.map(ConfigDir::new).or_else(|| account_of(context, &tombstone.key));
         if let (Some(session), Some(config)) = (tombstone.key.session(), account) {
             known.push(AccountSession { config, session });
@@ -129,5 +129,5 @@ fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
 /// What 0.1.0 forgot has no account in its tombstone: one of those in use has the same name.
 fn account_of(context: &Context, key: &Key) -> Option<ConfigDir> {
     let session = key.session()?;
-    context.clinic.configs.iter().find(|config| Key::new(config, Some(&session)) == *key).cloned()
+    context.repairer.configs.iter().find(|config| Key::new(config, Some(&session)) == *key).cloned()
 }

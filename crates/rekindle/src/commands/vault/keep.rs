@@ -29,13 +29,13 @@ fn policy(context: &Context) -> Policy {
 
 /// Cleans up what is past its time; a clock that stands wrong is no reason to fail.
 pub(crate) fn prune_quietly(context: &Context) {
-    if let Err(error) = context.clinic.vault.prune(&policy(context), Timestamp::now()) {
+    if let Err(error) = context.repairer.vault.prune(&policy(context), Timestamp::now()) {
         say(&format!("rekindle: old copies were not cleaned up: {error}"));
     }
 }
 
 pub(super) fn prune(context: &Context, dry_run: bool, json: bool) -> Result<Exit, Failure> {
-    let (vault, now) = (&context.clinic.vault, Timestamp::now());
+    let (vault, now) = (&context.repairer.vault, Timestamp::now());
     let report = if dry_run {
         vault.prune_plan(&policy(context), now)?
     } else {

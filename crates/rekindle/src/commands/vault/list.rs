@@ -11,7 +11,7 @@ use crate::label::Label;
 use crate::output::{Column, Fit, Out, Table, age, bytes, count, say};
 
 pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let all = context.clinic.vault.list()?;
+    let all = context.repairer.vault.list()?;
     let unusable: Vec<(&vault::Key, &String)> =
         all.iter().filter_map(|one| Some((&one.key, one.foreign.as_ref()?))).collect();
     let exit = if unusable.is_empty() { Exit::Done } else { Exit::Failed };
@@ -61,9 +61,9 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         let name = name_of(context, copy);
         out.line(&format!("{name}  damaged copy: {}", copy.damage.join("; ")));
     }
-    for (loss, lost) in context.clinic.losses()? {
+    for (loss, lost) in context.repairer.losses()? {
         if let (Some(session), Some(lost @ repair::Lost::Choice { .. })) = (&loss.session, &lost) {
-            let key = context.clinic.key_at(session, &loss.path);
+            let key = context.repairer.key_at(session, &loss.path);
             out.line(&key.short());
             lost.remedy_lines(&key).iter().for_each(|line| out.line(&format!("  {line}")));
         }
@@ -132,6 +132,6 @@ fn conversation_json(conversation: &Conversation) -> Value {
 /// What a copy is called: as every command takes it.
 fn name_of(context: &Context, copy: &vault::Conversation) -> String {
     let config = ConfigDir::new(&copy.config);
-    let key = copy.session.as_ref().map(|session| context.clinic.key_of(session, Some(&config)));
+    let key = copy.session.as_ref().map(|session| context.repairer.key_of(session, Some(&config)));
     key.map_or_else(|| "history".to_owned(), |key| key.short())
 }

@@ -186,7 +186,7 @@ fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
 
 /// Every conversation in the vault.
 fn vaulted(context: &Context) -> Result<Vec<AccountSession>, Failure> {
-    let all = context.clinic.vault.list()?.into_iter();
+    let all = context.repairer.vault.list()?.into_iter();
     let key = |conversation: Conversation| {
         let config = ConfigDir::new(conversation.config);
         Some(AccountSession { session: conversation.session?, config })
@@ -204,8 +204,8 @@ fn find_among(
     if let Some(key) = pick(text, &known).map_err(told)? {
         return Ok(Some(key));
     }
-    let Some(session) = context.clinic.on_record(text).map_err(told)? else { return Ok(None) };
-    let account = context.clinic.account_of(&session);
+    let Some(session) = context.repairer.on_record(text).map_err(told)? else { return Ok(None) };
+    let account = context.repairer.account_of(&session);
     let is_its = |key: &AccountSession| {
         key.session == *session.id() && account.as_ref().is_none_or(|account| *account == key.config)
     };

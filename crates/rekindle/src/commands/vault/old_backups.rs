@@ -17,7 +17,7 @@ pub(super) struct Manner {
 }
 
 pub(super) fn prune(context: &Context, manner: Manner) -> Result<Exit, Failure> {
-    let all = old_backups(&context.clinic.configs);
+    let all = old_backups(&context.repairer.configs);
     if !all.is_empty() && !manner.dry_run {
         // What the transcripts have must be in the vault before it can stand for a backup.
         sync_all(context, false)?;
@@ -25,7 +25,7 @@ pub(super) fn prune(context: &Context, manner: Manner) -> Result<Exit, Failure> 
     let mut held = Vec::new();
     let mut kept = Vec::new();
     for backup in &all {
-        match context.clinic.holds(backup) {
+        match context.repairer.holds(backup) {
             Ok(true) => held.push(backup),
             Ok(false) => kept.push((backup, "the vault does not have every row of it".to_owned())),
             Err(error) => {
@@ -41,7 +41,7 @@ pub(super) fn prune(context: &Context, manner: Manner) -> Result<Exit, Failure> 
     if act {
         agree(&mut out, Consent::of(manner.yes, manner.json), "Remove these backups?")?;
         for backup in &held {
-            context.clinic.remove_backup(backup)?;
+            context.repairer.remove_backup(backup)?;
         }
     }
     if manner.json {

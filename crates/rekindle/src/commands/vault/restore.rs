@@ -21,7 +21,7 @@ pub(crate) fn put_back(
     wanted: Wanted,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let back = match context.clinic.restore(session, account, wanted)? {
+    let back = match context.repairer.restore(session, account, wanted)? {
         None => return Err(no_such_generation(session, wanted)),
         Some(Err(Refusal::Doubtful(what))) => return Err(in_doubt(session, &what)),
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
@@ -101,7 +101,7 @@ fn chosen(
     key: &AccountSession,
     wanted: Wanted,
 ) -> Result<(Conversation, String, Choice), Failure> {
-    let (vault, session) = (&context.clinic.vault, &key.session);
+    let (vault, session) = (&context.repairer.vault, &key.session);
     let none = || no_such_generation(session, wanted);
     // Says so where a copy is there that cannot be used.
     vault.find(session)?;
@@ -131,7 +131,7 @@ pub(super) fn restore_to(
         ));
     }
     if !dry_run {
-        context.clinic.vault.restore_to(
+        context.repairer.vault.restore_to(
             &conversation.key,
             &name,
             Some(choice.generation.number),

@@ -10,14 +10,14 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, age, bytes, count};
 
 pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let status = context.clinic.vault.status()?;
-    let losses = context.clinic.losses()?;
+    let status = context.repairer.vault.status()?;
+    let losses = context.repairer.losses()?;
     let mut out = Out::new();
     if json {
         let losses: Vec<Value> = losses
             .iter()
             .map(|(loss, lost)| {
-                let key = loss.session.as_ref().map(|id| context.clinic.key_at(id, &loss.path));
+                let key = loss.session.as_ref().map(|id| context.repairer.key_at(id, &loss.path));
                 let remedy = lost.as_ref().zip(key).map(|(lost, key)| lost.remedy(&key));
                 json!({
                     "sessionId": loss.session.as_ref().map(|session| session.as_str()),
@@ -73,7 +73,7 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
         out.line(&doubtful.to_string());
     }
     for (loss, lost) in &losses {
-        let key = loss.session.as_ref().map(|id| context.clinic.key_at(id, &loss.path));
+        let key = loss.session.as_ref().map(|id| context.repairer.key_at(id, &loss.path));
         let name = key.as_ref().map_or_else(|| "history".to_owned(), SessionKey::short);
         out.line(&format!("{name}  {}: {}", event_word(loss.event), context.short_path(&loss.path)));
         if let (Some(lost), Some(key)) = (lost, &key) {

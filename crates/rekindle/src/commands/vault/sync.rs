@@ -12,13 +12,13 @@ use crate::output::{Bar, Out, bytes, count, say};
 /// Mirrors everything, with a bar where it takes long.
 pub(crate) fn sync_all(context: &Context, believe: bool) -> Result<SyncReport, Failure> {
     let bar = Bar::new("mirroring");
-    let live = Owners::look(&context.clinic.configs).live_sessions();
+    let live = Owners::look(&context.repairer.configs).live_sessions();
     let owner_alive = |source: &agents::claude::Source| {
         source.session.as_ref().is_some_and(|session| live.contains(session.as_str()))
     };
     let options =
         SyncOptions { now: Timestamp::now(), owner_alive: &owner_alive, believe_mass_deletion: believe };
-    let report = context.clinic.vault.sync(&context.clinic.configs, &options, &|progress| {
+    let report = context.repairer.vault.sync(&context.repairer.configs, &options, &|progress| {
         bar.at(progress.done, progress.total);
     })?;
     drop(bar);
@@ -69,7 +69,7 @@ pub(crate) fn sync_words(context: &Context, report: &SyncReport, out: &mut Out) 
         bytes(report.bytes_stored),
     ));
     for happening in &report.events {
-        if !context.clinic.loses(&happening.key, &happening.path, happening.event)? {
+        if !context.repairer.loses(&happening.key, &happening.path, happening.event)? {
             continue;
         }
         let what = event_word(happening.event);

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Out, bytes, count};
 
 pub(super) fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let report = context.clinic.vault.verify()?;
+    let report = context.repairer.vault.verify()?;
     let mut out = Out::new();
     if json {
         let damage: Vec<Value> = report.damage.iter().map(|damage| {

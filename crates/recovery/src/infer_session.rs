@@ -11,12 +11,12 @@ use store::record::{Grade, SessionRecord, Status};
 use tmux::PaneShot;
 
 use crate::likeness::most_alike;
-use crate::seats::Rung;
-use crate::tried::Tried;
+use crate::pane_match::MatchedBy;
+use crate::search_log::SearchLog;
 
-/// Whose pane it was.
+/// InferredSession pane it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum InferredSession {
     /// This conversation's.
     Found {
         /// Which.
@@ -24,7 +24,7 @@ pub enum Whose {
         /// How sure that is.
         grade: Grade,
         /// By which step.
-        rung: Rung,
+        rung: MatchedBy,
     },
     /// One of these, the newest first; nothing says which.
     Choice(Vec<SessionKey>),
@@ -77,7 +77,7 @@ pub fn whose(
     pane: &PaneShot,
     records: &BTreeMap<SessionKey, SessionRecord>,
     claimed: &BTreeSet<SessionKey>,
-) -> (Whose, Tried) {
+) -> (InferredSession, SearchLog) {
     let mut here: Vec<&SessionRecord> = records
         .values()
         .filter(|record| record.status == Status::Crashed && !claimed.contains(&record.session_id))
@@ -86,24 +86,24 @@ pub fn whose(
         .filter(|record| record.cwd.as_deref() == Some(Path::new(&pane.cwd)))
         .collect();
     here.sort_by(|a, b| b.last_seen.cmp(&a.last_seen).then_with(|| a.session_id.cmp(&b.session_id)));
-    let mut tried = Tried::default();
+    let mut tried = SearchLog::default();
     // The save names none.
-    tried.add(Rung::Identity, 0);
-    let found = |record: &SessionRecord, grade, rung| Whose::Found {
+    tried.add(MatchedBy::Identity, 0);
+    let found = |record: &SessionRecord, grade, rung| InferredSession::Found {
         session: record.session_id.clone(),
         grade,
         rung,
     };
     let place = |record: &SessionRecord| record.place.as_ref().map(|place| place.reference.clone());
     let placed: Vec<_> = here.iter().filter(|record| place(record).as_deref() == Some(reference)).collect();
-    tried.add(Rung::PaneRef, placed.len());
+    tried.add(MatchedBy::PaneRef, placed.len());
     if let [only] = placed.as_slice() {
-        return (found(only, Grade::Likely, Rung::PaneRef), tried);
+        return (found(only, Grade::Likely, MatchedBy::PaneRef), tried);
     }
-    tried.add(Rung::Cwd, here.len());
+    tried.add(MatchedBy::Cwd, here.len());
     let whose = match here.as_slice() {
-        [] => Whose::Nobody,
-        [only] => found(only, Grade::Guess, Rung::Cwd),
+        [] => InferredSession::Nobody,
+        [only] => found(only, Grade::Guess, MatchedBy::Cwd),
         several => {
             let told: Vec<(&SessionRecord, String)> = several
                 .iter()
@@ -114,10 +114,12 @@ pub fn whose(
                 .collect();
             let like = told.iter().map(|(record, words)| (*record, words.as_str()));
             let alike = most_alike(&pane.title, like);
-            tried.add(Rung::Task, usize::from(alike.is_some()));
+            tried.add(MatchedBy::Task, usize::from(alike.is_some()));
             match alike {
-                Some(record) => found(record, Grade::Guess, Rung::Task),
-                None => Whose::Choice(several.iter().map(|record| record.session_id.clone()).collect()),
+                Some(record) => found(record, Grade::Guess, MatchedBy::Task),
+                None => {
+                    InferredSession::Choice(several.iter().map(|record| record.session_id.clone()).collect())
+                }
             }
         }
     };
@@ -146,7 +148,7 @@ mod tests {
         record
     }
 
-    fn ask(records: &[SessionRecord], title: &str) -> Whose {
+    fn ask(records: &[SessionRecord], title: &str) -> InferredSession {
         let records = records.iter().map(|record| (record.session_id.clone(), record.clone())).collect();
         let pane = PaneShot { cwd: "/a".to_owned(), title: title.to_owned(), ..PaneShot::default() };
         whose("work:1.0", &pane, &records, &BTreeSet::new()).0
@@ -167,35 +169,35 @@ mod tests {
         }
     }
 
-    fn found(id: &str, grade: Grade, rung: Rung) -> Whose {
-        Whose::Found { session: SessionKey::parse(id).unwrap(), grade, rung }
+    fn found(id: &str, grade: Grade, rung: MatchedBy) -> InferredSession {
+        InferredSession::Found { session: SessionKey::parse(id).unwrap(), grade, rung }
     }
 
     #[test]
     fn the_place_tells_two_of_one_directory_apart() {
         let records = [record("s1", "/a", "work:1.0", "x"), record("s2", "/a", "work:2.0", "y")];
-        assert_eq!(ask(&records, ""), found("s1", Grade::Likely, Rung::PaneRef));
+        assert_eq!(ask(&records, ""), found("s1", Grade::Likely, MatchedBy::PaneRef));
     }
 
     /// Windows were renumbered: at the old place was a conversation of another directory.
     #[test]
     fn the_directory_is_right_where_the_place_is_not() {
         let records = [record("s1", "/b", "work:1.0", "x"), record("s2", "/a", "work:2.0", "y")];
-        assert_eq!(ask(&records, ""), found("s2", Grade::Guess, Rung::Cwd));
+        assert_eq!(ask(&records, ""), found("s2", Grade::Guess, MatchedBy::Cwd));
     }
 
     #[test]
     fn the_task_is_right_where_the_directory_has_two() {
         let records =
             [record("s1", "/a", "work:7.0", "write notes"), record("s2", "/a", "work:8.0", "fix the login")];
-        assert_eq!(ask(&records, "✳ Fix the login"), found("s2", Grade::Guess, Rung::Task));
+        assert_eq!(ask(&records, "✳ Fix the login"), found("s2", Grade::Guess, MatchedBy::Task));
     }
 
     #[test]
     fn where_tasks_say_nothing_the_user_chooses() {
         let records = [record("s1", "/a", "work:7.0", "notes"), record("s2", "/a", "work:8.0", "notes")];
         let both = ["s1", "s2"].map(|id| SessionKey::parse(id).unwrap()).to_vec();
-        assert_eq!(ask(&records, "notes"), Whose::Choice(both));
+        assert_eq!(ask(&records, "notes"), InferredSession::Choice(both));
     }
 
     #[test]
@@ -204,7 +206,7 @@ mod tests {
         records[1].last_seen = Timestamp::from_second(9).unwrap();
         records[2].next_id = Some(records[3].session_id.clone());
         let order = ["s2", "s1", "s4"].map(|id| SessionKey::parse(id).unwrap()).to_vec();
-        assert_eq!(ask(&records, ""), Whose::Choice(order));
+        assert_eq!(ask(&records, ""), InferredSession::Choice(order));
     }
 
     #[test]
@@ -225,7 +227,7 @@ mod tests {
     fn what_its_user_ended_is_no_choice() {
         let mut ended = record("s1", "/a", "work:1.0", "notes");
         ended.status = Status::EndedCleanly;
-        assert_eq!(ask(&[ended], "notes"), Whose::Nobody);
+        assert_eq!(ask(&[ended], "notes"), InferredSession::Nobody);
     }
 
     #[test]

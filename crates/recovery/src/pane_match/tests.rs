@@ -5,7 +5,7 @@ use tmux::{Link, Session, Window};
 use super::*;
 
 /// A server with one session, `work`, and one window of these panes: id, directory, title.
-fn shot(pid: u32, panes: &[(&str, &str, &str)]) -> Shot {
+fn shot(pid: u32, panes: &[(&str, &str, &str)]) -> ServerSnapshot {
     let pane = |(index, (id, cwd, title)): (usize, &(&str, &str, &str))| PaneShot {
         id: (*id).to_owned(),
         index: index as u32,
@@ -32,7 +32,7 @@ fn shot(pid: u32, panes: &[(&str, &str, &str)]) -> Shot {
         attached: 0,
         windows: vec![link],
     };
-    Shot {
+    ServerSnapshot {
         socket: "/tmp/tmux-0/default".into(),
         pid,
         start_time: i64::from(pid),
@@ -76,18 +76,18 @@ fn seats(
     live: Option<&Live>,
     again: bool,
     others: &BTreeSet<String>,
-) -> BTreeMap<String, Seat> {
+) -> BTreeMap<String, Match> {
     super::seats(saved, live, again, others).0
 }
 
-fn there(pane: &str, rung: Rung) -> Seat {
-    Seat::There { pane: pane.to_owned(), rung }
+fn there(pane: &str, rung: MatchedBy) -> Match {
+    Match::There { pane: pane.to_owned(), rung }
 }
 
 #[test]
 fn without_a_server_everything_is_made() {
     let found = seats(&saved(&[("%0", "/a", "")], &[]), None, false, &BTreeSet::new());
-    assert_eq!(found["%0"], Seat::New);
+    assert_eq!(found["%0"], Match::New);
 }
 
 /// F-tmux-1
@@ -98,11 +98,11 @@ fn in_the_same_life_a_pane_is_its_id_and_what_is_not_there_was_closed() {
     now.shot.pid = 1;
     now.shot.start_time = 1;
     let found = seats(&old, Some(&now), false, &BTreeSet::new());
-    assert_eq!((&found["%0"], &found["%1"]), (&there("%0", Rung::Identity), &Seat::Closed));
-    assert_eq!(seats(&old, Some(&now), true, &BTreeSet::new())["%1"], Seat::New);
+    assert_eq!((&found["%0"], &found["%1"]), (&there("%0", MatchedBy::Identity), &Match::Closed));
+    assert_eq!(seats(&old, Some(&now), true, &BTreeSet::new())["%1"], Match::New);
     now.marks.insert(old.tmux.mark("%1"), "%9".to_owned());
     let found = seats(&old, Some(&now), true, &BTreeSet::new());
-    assert_eq!(found["%1"], there("%9", Rung::Identity), "it was made again");
+    assert_eq!(found["%1"], there("%9", MatchedBy::Identity), "it was made again");
 }
 
 /// What stands at the old place is another one's: the pane itself says whose it is.
@@ -113,12 +113,15 @@ fn identity_stands_above_the_place() {
     now.marks.insert(old.tmux.mark("%1"), "%5".to_owned());
     now.marks.insert(old.tmux.mark("%0"), "%6".to_owned());
     let found = seats(&old, Some(&now), false, &BTreeSet::new());
-    assert_eq!((&found["%0"], &found["%1"]), (&there("%6", Rung::Identity), &there("%5", Rung::Identity)));
+    assert_eq!(
+        (&found["%0"], &found["%1"]),
+        (&there("%6", MatchedBy::Identity), &there("%5", MatchedBy::Identity))
+    );
 
     let mut tagged = live(&[("%5", "/a", ""), ("%6", "/a", "")]);
     tagged.shot.windows[0].panes[0].tag = Some("s1".to_owned());
     let found = seats(&old, Some(&tagged), false, &BTreeSet::new());
-    assert_eq!(found["%1"], there("%5", Rung::Identity));
+    assert_eq!(found["%1"], there("%5", MatchedBy::Identity));
 }
 
 /// No pane says who it is; in the same directory are two, and the place tells which.
@@ -126,7 +129,7 @@ fn identity_stands_above_the_place() {
 fn the_place_stands_above_the_directory() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/a", "")], &[("%1", "s1")]);
     let found = seats(&old, Some(&live(&[("%5", "/a", ""), ("%6", "/a", "")])), false, &BTreeSet::new());
-    assert_eq!(found["%1"], there("%6", Rung::PaneRef));
+    assert_eq!(found["%1"], there("%6", MatchedBy::PaneRef));
 }
 
 /// The layout changed: at the old place is another directory, and the only one in its own is elsewhere.
@@ -134,7 +137,7 @@ fn the_place_stands_above_the_directory() {
 fn the_directory_is_right_where_the_place_is_not() {
     let old = saved(&[("%0", "/a", ""), ("%1", "/b", "")], &[("%1", "s1")]);
     let found = seats(&old, Some(&live(&[("%5", "/b", ""), ("%6", "/a", "")])), false, &BTreeSet::new());
-    assert_eq!(found["%1"], there("%5", Rung::Cwd));
+    assert_eq!(found["%1"], there("%5", MatchedBy::Cwd));
 }
 
 /// The place is wrong and two are in the directory: the title tells which.
@@ -142,7 +145,7 @@ fn the_directory_is_right_where_the_place_is_not() {
 fn the_title_is_right_where_the_directory_has_two() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "fix the login")], &[("%1", "s1")]);
     let now = live(&[("%5", "/b", "write notes"), ("%6", "/y", ""), ("%7", "/b", "fix the login now")]);
-    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], there("%7", Rung::Task));
+    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], there("%7", MatchedBy::Task));
 }
 
 /// Nothing tells which: the user does.
@@ -151,7 +154,7 @@ fn the_choice_is_the_users_where_titles_say_nothing() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "host")], &[("%1", "s1")]);
     let now = live(&[("%5", "/b", "host"), ("%6", "/y", ""), ("%7", "/b", "host")]);
     let candidates = vec!["%5".to_owned(), "%7".to_owned()];
-    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], Seat::Choice { candidates });
+    assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%1"], Match::Choice { candidates });
 }
 
 /// Two agents of one directory and one pane in it: neither takes what may be the other's.
@@ -159,20 +162,20 @@ fn the_choice_is_the_users_where_titles_say_nothing() {
 fn two_do_not_race_for_one_pane() {
     let old = saved(&[("%0", "/x", ""), ("%1", "/b", "t"), ("%2", "/b", "t")], &[("%1", "s1"), ("%2", "s2")]);
     let found = seats(&old, Some(&live(&[("%5", "/b", "t")])), false, &BTreeSet::new());
-    assert!(matches!(found["%1"], Seat::Choice { .. }) && matches!(found["%2"], Seat::Choice { .. }));
+    assert!(matches!(found["%1"], Match::Choice { .. }) && matches!(found["%2"], Match::Choice { .. }));
 }
 
 #[test]
 fn a_pane_in_use_is_nobodys_seat() {
     let old = saved(&[("%0", "/a", "")], &[("%0", "s0")]);
-    let check = |occupant: Occupant, seat: &Seat| {
+    let check = |occupant: Occupant, seat: &Match| {
         let mut now = live(&[("%5", "/a", "")]);
         now.occupants.insert("%5".to_owned(), occupant);
         assert_eq!(seats(&old, Some(&now), false, &BTreeSet::new())["%0"], *seat);
     };
-    check(Occupant::Program { name: "vim".to_owned() }, &Seat::New);
-    check(Occupant::Agent { session: Some(id("x")), empty: false }, &Seat::New);
-    check(Occupant::Agent { session: Some(id("x")), empty: true }, &there("%5", Rung::PaneRef));
+    check(Occupant::Program { name: "vim".to_owned() }, &Match::New);
+    check(Occupant::Agent { session: Some(id("x")), empty: false }, &Match::New);
+    check(Occupant::Agent { session: Some(id("x")), empty: true }, &there("%5", MatchedBy::PaneRef));
 }
 
 /// Another life of the server was here, too: what its panes have found is theirs, but for who says otherwise itself.
@@ -181,9 +184,9 @@ fn what_another_life_has_found_is_not_given_away_again() {
     let old = saved(&[("%0", "/a", "")], &[("%0", "s0")]);
     let others = BTreeSet::from(["%5".to_owned()]);
     let mut now = live(&[("%5", "/a", "")]);
-    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], Seat::New);
+    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], Match::New);
     now.marks.insert(old.tmux.mark("%0"), "%5".to_owned());
-    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], there("%5", Rung::Identity));
+    assert_eq!(seats(&old, Some(&now), false, &others)["%0"], there("%5", MatchedBy::Identity));
 }
 
 #[test]

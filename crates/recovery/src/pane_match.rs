@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use agents::SessionKey;
 use layouts::SavedServer;
 use serde::Serialize;
-use tmux::{PaneShot, Shot};
+use tmux::{PaneShot, ServerSnapshot};
 
 use crate::likeness::most_alike;
-use crate::tried::Tried;
+use crate::search_log::SearchLog;
 
 /// What runs in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Occupant {
 #[derive(Debug, Clone)]
 pub struct Live {
     /// Its sessions, windows and panes.
-    pub shot: Shot,
+    pub shot: ServerSnapshot,
     /// The marks that restores have left on panes, with the panes.
     pub marks: BTreeMap<String, String>,
     /// What runs in which pane.
@@ -49,7 +49,7 @@ pub struct Live {
 /// What a pane was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rung {
+pub enum MatchedBy {
     /// The pane itself says so: its id, our mark, its conversation's id.
     Identity,
     /// `session:window.pane`, in the same directory.
@@ -62,22 +62,22 @@ pub enum Rung {
     Choice,
 }
 
-impl Rung {
+impl MatchedBy {
     /// The word that decision records have for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Rung::Identity => "identity",
-            Rung::PaneRef => "pane_ref",
-            Rung::Cwd => "cwd",
-            Rung::Task => "task",
-            Rung::Choice => "choice",
+            MatchedBy::Identity => "identity",
+            MatchedBy::PaneRef => "pane_ref",
+            MatchedBy::Cwd => "cwd",
+            MatchedBy::Task => "task",
+            MatchedBy::Choice => "choice",
         }
     }
 }
 
 /// Where a saved pane is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seat {
+pub enum Match {
     /// It must be made.
     New,
     /// It is there.
@@ -85,7 +85,7 @@ pub enum Seat {
         /// `%4`.
         pane: String,
         /// By which step.
-        rung: Rung,
+        rung: MatchedBy,
     },
     /// It was closed while its server lived on.
     Closed,
@@ -105,9 +105,9 @@ pub(crate) fn seats(
     live: Option<&Live>,
     again: bool,
     others: &BTreeSet<String>,
-) -> (BTreeMap<String, Seat>, BTreeMap<String, Tried>) {
+) -> (BTreeMap<String, Match>, BTreeMap<String, SearchLog>) {
     let Some(live) = live else {
-        let made = saved.tmux.panes().map(|pane| (pane.id.clone(), Seat::New));
+        let made = saved.tmux.panes().map(|pane| (pane.id.clone(), Match::New));
         return (made.collect(), BTreeMap::new());
     };
     if saved.tmux.id() == live.shot.id() {
@@ -115,9 +115,9 @@ pub(crate) fn seats(
         // One that was closed and made again has another id, and the mark of the one that it was.
         let again_there = |pane: &PaneShot| live.marks.get(&saved.tmux.mark(&pane.id));
         let seat = |pane: &PaneShot| match Some(&pane.id).filter(there).or_else(|| again_there(pane)) {
-            Some(id) => Seat::There { pane: id.clone(), rung: Rung::Identity },
-            None if again => Seat::New,
-            None => Seat::Closed,
+            Some(id) => Match::There { pane: id.clone(), rung: MatchedBy::Identity },
+            None if again => Match::New,
+            None => Match::Closed,
         };
         let known = saved.tmux.panes().map(|pane| (pane.id.clone(), seat(pane)));
         return (known.collect(), BTreeMap::new());
@@ -129,21 +129,21 @@ pub(crate) fn seats(
 struct Search<'a> {
     saved: &'a SavedServer,
     live: &'a Live,
-    found: BTreeMap<String, Seat>,
-    tried: BTreeMap<String, Tried>,
+    found: BTreeMap<String, Match>,
+    tried: BTreeMap<String, SearchLog>,
     taken: BTreeSet<String>,
     others: &'a BTreeSet<String>,
 }
 
 impl Search<'_> {
-    fn run(mut self) -> (BTreeMap<String, Seat>, BTreeMap<String, Tried>) {
+    fn run(mut self) -> (BTreeMap<String, Match>, BTreeMap<String, SearchLog>) {
         let (saved, live) = (self.saved, self.live);
         for pane in saved.tmux.panes() {
             let ours = saved.tmux.mark(&pane.id);
             if let Some(there) = live.marks.get(&ours).or_else(|| self.tagged(pane)) {
-                self.take(pane, &there.clone(), Rung::Identity);
+                self.take(pane, &there.clone(), MatchedBy::Identity);
             }
-            self.note(pane, Rung::Identity, None);
+            self.note(pane, MatchedBy::Identity, None);
         }
         for pane in saved.tmux.panes() {
             if self.found.contains_key(&pane.id) {
@@ -154,9 +154,9 @@ impl Search<'_> {
                 place.is_some() && live.shot.reference(&known.id) == place && known.cwd == pane.cwd
             });
             if let Some(there) = same.filter(|known| self.is_free(&known.id)) {
-                self.take(pane, &there.id, Rung::PaneRef);
+                self.take(pane, &there.id, MatchedBy::PaneRef);
             }
-            self.note(pane, Rung::PaneRef, None);
+            self.note(pane, MatchedBy::PaneRef, None);
         }
         for agent in &saved.agents {
             let Some(pane) = saved.tmux.panes().find(|pane| pane.id == agent.pane) else { continue };
@@ -164,13 +164,13 @@ impl Search<'_> {
         }
         let rest = saved.tmux.panes().map(|pane| pane.id.clone()).collect::<Vec<_>>();
         for pane in rest {
-            self.found.entry(pane).or_insert(Seat::New);
+            self.found.entry(pane).or_insert(Match::New);
         }
         (self.found, self.tried)
     }
 
     /// Writes down how many a step found; where nobody says, whether the pane has its seat now.
-    fn note(&mut self, pane: &PaneShot, rung: Rung, found: Option<usize>) {
+    fn note(&mut self, pane: &PaneShot, rung: MatchedBy, found: Option<usize>) {
         let found = found.unwrap_or_else(|| usize::from(self.found.contains_key(&pane.id)));
         self.tried.entry(pane.id.clone()).or_default().add(rung, found);
     }
@@ -183,9 +183,9 @@ impl Search<'_> {
         Some(&tagged.id)
     }
 
-    fn take(&mut self, pane: &PaneShot, there: &str, rung: Rung) {
+    fn take(&mut self, pane: &PaneShot, there: &str, rung: MatchedBy) {
         if !self.found.contains_key(&pane.id) && self.taken.insert(there.to_owned()) {
-            self.found.insert(pane.id.clone(), Seat::There { pane: there.to_owned(), rung });
+            self.found.insert(pane.id.clone(), Match::There { pane: there.to_owned(), rung });
         }
     }
 
@@ -215,24 +215,24 @@ impl Search<'_> {
         let rivals = self.saved.agents.iter().filter(|agent| {
             let rival = saved.panes().find(|known| known.id == agent.pane && known.cwd == pane.cwd);
             rival.is_some_and(|rival| {
-                !matches!(self.found.get(&rival.id), Some(Seat::There { .. }))
+                !matches!(self.found.get(&rival.id), Some(Match::There { .. }))
                     && sessions_of(saved, &rival.id) == sessions_of(saved, &pane.id)
             })
         });
         let rivals = rivals.count();
-        self.note(pane, Rung::Cwd, Some(free.len()));
+        self.note(pane, MatchedBy::Cwd, Some(free.len()));
         match (free.as_slice(), rivals) {
             ([], _) => {}
-            ([only], 1) => self.take(pane, &only.id, Rung::Cwd),
+            ([only], 1) => self.take(pane, &only.id, MatchedBy::Cwd),
             (several, _) => {
                 let alike = several.iter().map(|known| (&known.id, known.title.as_str()));
                 let alike = most_alike(&pane.title, alike);
-                self.note(pane, Rung::Task, Some(usize::from(alike.is_some())));
+                self.note(pane, MatchedBy::Task, Some(usize::from(alike.is_some())));
                 match alike {
-                    Some(there) => self.take(pane, there, Rung::Task),
+                    Some(there) => self.take(pane, there, MatchedBy::Task),
                     None => {
                         let candidates = several.iter().map(|known| known.id.clone()).collect();
-                        self.found.insert(pane.id.clone(), Seat::Choice { candidates });
+                        self.found.insert(pane.id.clone(), Match::Choice { candidates });
                     }
                 }
             }
@@ -241,7 +241,7 @@ impl Search<'_> {
 }
 
 /// The names of the sessions that show a pane.
-fn sessions_of<'a>(shot: &'a Shot, pane: &str) -> Vec<&'a str> {
+fn sessions_of<'a>(shot: &'a ServerSnapshot, pane: &str) -> Vec<&'a str> {
     let window = shot.windows.iter().find(|window| window.panes.iter().any(|known| known.id == pane));
     let shows = |session: &&tmux::Session| {
         window.is_some_and(|window| session.windows.iter().any(|link| link.window == window.id))
@@ -250,7 +250,7 @@ fn sessions_of<'a>(shot: &'a Shot, pane: &str) -> Vec<&'a str> {
 }
 
 /// The panes of a session.
-fn panes_of<'a>(shot: &'a Shot, session: &str) -> Vec<&'a PaneShot> {
+fn panes_of<'a>(shot: &'a ServerSnapshot, session: &str) -> Vec<&'a PaneShot> {
     let session = shot.sessions.iter().find(|known| known.name == session);
     let links = session.into_iter().flat_map(|session| &session.windows);
     links.filter_map(|link| shot.window(&link.window)).flat_map(|window| &window.panes).collect()

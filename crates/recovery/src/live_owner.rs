@@ -6,7 +6,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use agents::claude::Owner;
-use sessions::World;
+use sessions::MachineState;
 use sessions::view::{AgentView, Process, State, View};
 use store::record::{Grade, TmuxPlace};
 use tmux::ServerId;
@@ -50,7 +50,7 @@ pub enum Taking {
 impl LiveOwner {
     /// Who is in a conversation, where everything says the same: the owner that every writer respects, and what is believed
     /// of it with proof. Nothing where there is any doubt.
-    pub fn of(session: &SessionKey, owner: &Owner, view: &View, world: &World) -> Option<LiveOwner> {
+    pub fn of(session: &SessionKey, owner: &Owner, view: &View, world: &MachineState) -> Option<LiveOwner> {
         let Owner::Process(holder) = owner else { return None };
         let mut inside = view.agents.iter().filter(|agent| agent.is_live() && agent.is(session));
         let (Some(agent), None) = (inside.next(), inside.next()) else { return None };

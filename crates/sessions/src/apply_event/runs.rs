@@ -6,11 +6,11 @@ use agents::claude::pid_domain::PidDomain;
 use store::record::{Evidence, Grade, Provenance, Run, SessionRecord, Status};
 use store::spool;
 
-use crate::heard::{Heard, What, arguments};
+use crate::spooled_event::{SpooledEvent, What, arguments};
 use crate::trust::is_vouched_for;
 
 /// Notes the process, if it is a new one.
-pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool) {
+pub(super) fn note_run(record: &mut SessionRecord, heard: &SpooledEvent, is_start: bool) {
     let Some(agent) = heard.agent() else { return };
     if heard.sealed {
         // What an untrusted run says of this process is not taken over: it is noted anew.
@@ -99,7 +99,7 @@ pub(super) fn note_run(record: &mut SessionRecord, heard: &Heard, is_start: bool
 
 /// Takes over what only the SessionStart of a run says. It may come late: from the refuge behind other events, or after
 /// the agent's registry has named the process.
-fn learn(run: &mut Run, launch: spool::Launch, heard: &Heard) {
+fn learn(run: &mut Run, launch: spool::Launch, heard: &SpooledEvent) {
     run.one_shot |= is_one_shot(heard);
     if !launch.env.is_empty() && run.provenance != Some(Provenance::Process) {
         run.env = environment(&launch.env);
@@ -132,7 +132,7 @@ pub(crate) fn redacted(argv: &[String]) -> Vec<String> {
     words
 }
 
-fn process_named(pid: u32, heard: &Heard) -> Evidence {
+fn process_named(pid: u32, heard: &SpooledEvent) -> Evidence {
     let (grade, detail) = match heard.sealed {
         true => (Grade::Proven, format!("a hook of process {pid} names this conversation")),
         false => {
@@ -161,7 +161,7 @@ pub(crate) fn environment(variables: &[(String, String)]) -> BTreeMap<String, St
 
 /// `claude -p` says `sdk-cli`, but inherits `cli` from the agent that started it up to 2.1.100 (measured). An agent in
 /// another one's tool has no terminal, so it cannot be for people.
-pub(super) fn is_one_shot(heard: &Heard) -> bool {
+pub(super) fn is_one_shot(heard: &SpooledEvent) -> bool {
     let entrypoint = heard.launch.as_ref().and_then(|launch| launch.entrypoint.as_deref());
     let Some(agent) = heard.agent() else { return false };
     entrypoint == Some("sdk-cli")

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use agents::claude::chain::{Link, tty_name};
 use jiff::Timestamp;
 use serde_json::Value;
-use store::seal::Origin;
+use store::mac::Origin;
 use store::spool;
 
 /// What happened.
@@ -52,7 +52,7 @@ pub enum What {
 
 /// One event.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct SpooledEvent {
     /// Where it stands in the spool.
     pub offset: u64,
     /// When.
@@ -77,9 +77,9 @@ pub struct Heard {
     pub launch: Option<spool::Launch>,
 }
 
-impl Heard {
+impl SpooledEvent {
     /// Takes an event apart. Members of the wrong kind count as missing.
-    pub fn of(read: spool::Read) -> Heard {
+    pub fn of(read: spool::Read) -> SpooledEvent {
         let spool::Read { offset, event, origin } = read;
         let input: Value = serde_json::from_str(event.input.get()).unwrap_or_default();
         let text = |key: &str| input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -97,7 +97,7 @@ impl Heard {
             "SessionEnd" => What::End { reason: text("reason") },
             _ => What::Other,
         };
-        Heard {
+        SpooledEvent {
             offset,
             at: Timestamp::from_millisecond(event.at).unwrap_or(Timestamp::UNIX_EPOCH),
             cwd: text("new_cwd").or_else(|| text("cwd")).map(PathBuf::from),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_innermost_agent_speaks_and_one_below_another_is_nested() {
-        let mut heard = Heard::of(spool::Read {
+        let mut heard = SpooledEvent::of(spool::Read {
             offset: 0,
             event: serde_json::from_str(
                 r#"{"schema":1,"event":"SessionStart","at":5,"input":{"source":"startup","cwd":7,"model":"m"}}"#,

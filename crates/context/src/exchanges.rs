@@ -5,23 +5,23 @@ use std::io;
 use jiff::Timestamp;
 use transcript::{AsSource, Speaker, Transcript, Utterance, is_prompt, repair_bytes};
 
-use crate::exchange::{Deed, Exchange, Origin, Outcome, RESULT_LOOKED_AT, Step};
+use crate::exchange::{Exchange, Origin, Outcome, RESULT_LOOKED_AT, Step, ToolCall};
 
 /// What was said and done, oldest first, and what was still open at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Talk {
+pub struct Exchanges {
     /// The exchanges.
     pub exchanges: Vec<Exchange>,
     /// What the agent was at when it ended: tools that never answered.
-    pub open: Vec<Deed>,
+    pub open: Vec<ToolCall>,
 }
 
-impl Talk {
+impl Exchanges {
     /// Reads a transcript on its own way from the first row to the last.
     ///
     /// # Errors
     /// Rows cannot be read again.
-    pub fn of<S: AsSource>(transcript: &Transcript<S>) -> io::Result<Talk> {
+    pub fn of<S: AsSource>(transcript: &Transcript<S>) -> io::Result<Exchanges> {
         let mut reader = Reader::default();
         transcript.walked(|said| {
             reader.hear(said);
@@ -35,10 +35,10 @@ impl Talk {
     ///
     /// # Errors
     /// None in practice: memory does not fail to be read.
-    pub fn mended(bytes: &[u8], session: &str) -> io::Result<Talk> {
-        let open = Talk::of(&Transcript::of(bytes, Some(session)))?.open;
+    pub fn mended(bytes: &[u8], session: &str) -> io::Result<Exchanges> {
+        let open = Exchanges::of(&Transcript::of(bytes, Some(session)))?.open;
         let (mended, _) = repair_bytes(bytes, Some(session))?;
-        Ok(Talk { open, ..Talk::of(&Transcript::of(&mended, Some(session)))? })
+        Ok(Exchanges { open, ..Exchanges::of(&Transcript::of(&mended, Some(session)))? })
     }
 
     /// Whether nothing was said.
@@ -79,7 +79,7 @@ impl Reader {
                 self.step(Step::Summary(said.text));
             }
             Speaker::Call(tool) => {
-                self.step(Step::Did(Deed { tool, about: said.text, outcome: Outcome::Open }));
+                self.step(Step::Did(ToolCall { tool, about: said.text, outcome: Outcome::Open }));
                 if let (Some(id), Some(at)) = (said.call, self.exchanges.len().checked_sub(1)) {
                     self.calls.push((id, at, self.exchanges[at].steps.len() - 1));
                 }
@@ -133,20 +133,20 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Talk {
+    fn finish(mut self) -> Exchanges {
         // Commands to the agent's program (`/model`, `/exit`) lead to nothing that was said.
         self.exchanges.retain(|exchange| {
             let command = exchange.prompt.as_deref().is_some_and(|prompt| prompt.starts_with('/'));
             !exchange.steps.is_empty() || !command
         });
         let open = open_at_end(&self.exchanges);
-        Talk { exchanges: self.exchanges, open }
+        Exchanges { exchanges: self.exchanges, open }
     }
 }
 
 /// The calls behind the agent's last words that never were answered. One that the user broke off is not half done: its
 /// user knows.
-pub(crate) fn open_at_end(exchanges: &[Exchange]) -> Vec<Deed> {
+pub(crate) fn open_at_end(exchanges: &[Exchange]) -> Vec<ToolCall> {
     let Some(last) = exchanges.last() else { return Vec::new() };
     let spoken = last.steps.iter().rposition(|step| matches!(step, Step::Said(_))).map_or(0, |at| at + 1);
     let behind = &last.steps[spoken..];
@@ -198,12 +198,12 @@ mod tests {
         ("assistant", json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]))
     }
 
-    fn talk(contents: &[(&str, Value)]) -> Talk {
-        Talk::of(&Transcript::of(rows(contents).as_bytes(), None)).unwrap()
+    fn talk(contents: &[(&str, Value)]) -> Exchanges {
+        Exchanges::of(&Transcript::of(rows(contents).as_bytes(), None)).unwrap()
     }
 
     fn open(contents: &[(&str, Value)]) -> Vec<String> {
-        talk(contents).open.iter().map(Deed::line).collect()
+        talk(contents).open.iter().map(ToolCall::line).collect()
     }
 
     #[test]
@@ -260,9 +260,9 @@ mod tests {
         let whole = rows(&contents);
         // The row of the first reply is torn, and what follows it hangs on nothing.
         let torn = whole.replacen("\"type\":\"assistant\"", "\"type\":\"assis", 1);
-        let told = Talk::mended(torn.as_bytes(), "s").unwrap();
+        let told = Exchanges::mended(torn.as_bytes(), "s").unwrap();
         let prompts: Vec<_> = told.exchanges.iter().map(|exchange| exchange.prompt.as_deref()).collect();
         assert_eq!(prompts, [Some("first"), Some("second")]);
-        assert_eq!(told.open.iter().map(Deed::line).collect::<Vec<_>>(), ["Bash: make"]);
+        assert_eq!(told.open.iter().map(ToolCall::line).collect::<Vec<_>>(), ["Bash: make"]);
     }
 }

@@ -1,16 +1,16 @@
 //! Which saved places were asked for: all, or those that their user named. Pure.
 
 use layouts::Save;
-use tmux::{Link, PaneRef, PaneShot, Session, Shot};
+use tmux::{Link, PaneRef, PaneShot, ServerSnapshot, Session};
 
 /// The places that were asked for; where none is named, all of them.
 #[derive(Debug, Clone, Default)]
-pub struct Only(Vec<String>);
+pub struct Selector(Vec<String>);
 
-impl Only {
+impl Selector {
     /// Sessions (`work`), windows (`work:1`), panes (`work:1.0`) and servers (`side//`).
-    pub fn new(places: &[String]) -> Only {
-        Only(places.to_vec())
+    pub fn new(places: &[String]) -> Selector {
+        Selector(places.to_vec())
     }
 
     /// A place in which no pane of a save is.
@@ -28,12 +28,12 @@ impl Only {
     }
 
     /// Whether a pane was asked for, by whichever of its names.
-    pub(crate) fn has(&self, shot: &Shot, pane: &str) -> bool {
+    pub(crate) fn has(&self, shot: &ServerSnapshot, pane: &str) -> bool {
         self.0.is_empty() || shot.sessions.iter().any(|session| self.names(shot, session, pane))
     }
 
     /// Whether a pane was asked for as one of this session, or of one that shows the same windows.
-    pub(crate) fn has_in(&self, shot: &Shot, session: &Session, pane: &str) -> bool {
+    pub(crate) fn has_in(&self, shot: &ServerSnapshot, session: &Session, pane: &str) -> bool {
         let same = |other: &&Session| {
             other.name == session.name || (other.group.is_some() && other.group == session.group)
         };
@@ -41,7 +41,7 @@ impl Only {
     }
 
     /// Whether a session was asked for as a whole.
-    pub(crate) fn has_session(&self, shot: &Shot, session: &Session) -> bool {
+    pub(crate) fn has_session(&self, shot: &ServerSnapshot, session: &Session) -> bool {
         let reference = PaneRef::at(&shot.socket, &session.name, 0, 0).to_string();
         let Some((name, _)) = reference.rsplit_once(':') else { return false };
         let whole = |place: &String| {
@@ -51,7 +51,7 @@ impl Only {
         self.0.is_empty() || self.0.iter().any(whole)
     }
 
-    fn names(&self, shot: &Shot, session: &Session, pane: &str) -> bool {
+    fn names(&self, shot: &ServerSnapshot, session: &Session, pane: &str) -> bool {
         let mut here = shown(shot, session).filter(|(_, known)| known.id == pane);
         here.any(|(link, pane)| {
             let reference = reference(shot, session, link, pane);
@@ -61,12 +61,15 @@ impl Only {
 }
 
 /// The panes that a session shows.
-fn shown<'s>(shot: &'s Shot, session: &'s Session) -> impl Iterator<Item = (&'s Link, &'s PaneShot)> {
+fn shown<'s>(
+    shot: &'s ServerSnapshot,
+    session: &'s Session,
+) -> impl Iterator<Item = (&'s Link, &'s PaneShot)> {
     let panes = |link: &'s Link| shot.window(&link.window).into_iter().flat_map(|window| &window.panes);
     session.windows.iter().flat_map(move |link| panes(link).map(move |pane| (link, pane)))
 }
 
-fn reference(shot: &Shot, session: &Session, link: &Link, pane: &PaneShot) -> String {
+fn reference(shot: &ServerSnapshot, session: &Session, link: &Link, pane: &PaneShot) -> String {
     PaneRef::at(&shot.socket, &session.name, link.index, pane.index).to_string()
 }
 
@@ -120,7 +123,7 @@ mod tests {
         for (place, found, whole) in
             [("work:7", true, false), ("same:7.0", true, false), ("work", true, true)]
         {
-            let only = Only::new(&[place.to_owned()]);
+            let only = Selector::new(&[place.to_owned()]);
             assert_eq!((only.has(shot, "%0"), only.has(shot, "%1")), (found, false), "{place}");
             for (session, expect) in [(0, true), (1, false), (2, true)] {
                 assert_eq!(only.has_in(shot, &shot.sessions[session], "%0"), expect, "{place}");
@@ -128,6 +131,6 @@ mod tests {
             assert_eq!(only.has_session(shot, &shot.sessions[2]), whole, "{place}");
             assert_eq!(only.unknown(&save), None, "{place}");
         }
-        assert_eq!(Only::new(&["work:4".to_owned()]).unknown(&save), Some("work:4"));
+        assert_eq!(Selector::new(&["work:4".to_owned()]).unknown(&save), Some("work:4"));
     }
 }

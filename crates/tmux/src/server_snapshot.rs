@@ -22,7 +22,7 @@ use crate::tag::TAG;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shooting {
     /// Everything about it.
-    Taken(Box<Shot>),
+    Taken(Box<ServerSnapshot>),
     /// Nothing listens on the socket.
     Gone,
     /// It cannot be told.
@@ -35,7 +35,7 @@ pub enum Shooting {
 /// A tmux server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shot {
+pub struct ServerSnapshot {
     /// The socket it listens on.
     pub socket: PathBuf,
     /// Its process.
@@ -163,7 +163,7 @@ pub struct PaneShot {
     pub options: BTreeMap<String, String>,
 }
 
-impl Shot {
+impl ServerSnapshot {
     /// Which life of which server.
     pub fn id(&self) -> ServerId {
         ServerId { pid: self.pid, started: self.start_time }
@@ -281,7 +281,7 @@ pub fn shoot(socket: &Path, deadline: Duration) -> Shooting {
 }
 
 /// The answer, and whether any pane has options of its own.
-fn parse(socket: &Path, form: &Form, answer: &[u8]) -> Option<(Shot, bool)> {
+fn parse(socket: &Path, form: &Form, answer: &[u8]) -> Option<(ServerSnapshot, bool)> {
     let mut fields = form.read(answer);
     let mut server = None;
     let mut sessions: Vec<Session> = Vec::new();
@@ -325,7 +325,10 @@ fn parse(socket: &Path, form: &Form, answer: &[u8]) -> Option<(Shot, bool)> {
         fields.end_of_row()?;
     }
     let (pid, start_time, version) = server?;
-    Some((Shot { socket: socket.to_path_buf(), pid, start_time, version, sessions, windows }, any_options))
+    Some((
+        ServerSnapshot { socket: socket.to_path_buf(), pid, start_time, version, sessions, windows },
+        any_options,
+    ))
 }
 
 fn window(fields: &mut Fields<'_>) -> Option<(Link, Window)> {

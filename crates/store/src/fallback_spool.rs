@@ -13,12 +13,12 @@ use crate::files;
 
 /// The refuge of one state directory.
 #[derive(Debug, Clone)]
-pub struct Refuge(PathBuf);
+pub struct FallbackSpool(PathBuf);
 
 /// A log is begun anew at this size: it holds a line for each thing that went wrong, and the newest matter.
 const LARGEST_LOG: u64 = 1 << 20;
 
-impl Refuge {
+impl FallbackSpool {
     /// The refuge of a state directory: below `$XDG_RUNTIME_DIR`, else below the folder for temporary files.
     pub fn of(state: &Path, runtime: Option<&Path>, temporary: &Path) -> Self {
         let user = rustix::process::geteuid().as_raw();
@@ -153,17 +153,17 @@ mod tests {
     #[test]
     fn each_state_directory_has_its_own() {
         let run = Path::new("/run/user/1");
-        let one = Refuge::of(Path::new("/a"), Some(run), Path::new("/tmp"));
-        let two = Refuge::of(Path::new("/b"), Some(run), Path::new("/tmp"));
+        let one = FallbackSpool::of(Path::new("/a"), Some(run), Path::new("/tmp"));
+        let two = FallbackSpool::of(Path::new("/b"), Some(run), Path::new("/tmp"));
         assert_ne!(one.spool(), two.spool());
         assert!(one.spool().starts_with("/run/user/1/rekindle"));
-        assert!(Refuge::of(Path::new("/a"), None, Path::new("/tmp")).spool().starts_with("/tmp"));
+        assert!(FallbackSpool::of(Path::new("/a"), None, Path::new("/tmp")).spool().starts_with("/tmp"));
     }
 
     #[test]
     fn a_strangers_folder_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let refuge = Refuge::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
+        let refuge = FallbackSpool::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
         refuge.open().unwrap();
         let base = dir.path().join("rekindle");
         std::fs::set_permissions(&base, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
@@ -177,7 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let theirs = dir.path().join("theirs");
         std::fs::create_dir(&theirs).unwrap();
-        let refuge = Refuge::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
+        let refuge = FallbackSpool::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
         std::os::unix::fs::symlink(&theirs, dir.path().join("rekindle")).unwrap();
         let refused = refuge.open().unwrap_err();
         assert_eq!(refused.source.to_string(), "it is a link or a file, not a folder");
@@ -188,7 +188,7 @@ mod tests {
             let link = dir.path().join("link");
             std::os::unix::fs::symlink(&theirs, &link).unwrap();
             for runtime in [&theirs, &link] {
-                let refuge = Refuge::of(Path::new("/a"), Some(runtime), Path::new("/tmp"));
+                let refuge = FallbackSpool::of(Path::new("/a"), Some(runtime), Path::new("/tmp"));
                 let refused = refuge.open().unwrap_err();
                 assert_eq!(refused.source.to_string(), "it belongs to another user", "{}", runtime.display());
                 assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 0);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn looking_makes_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let refuge = Refuge::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
+        let refuge = FallbackSpool::of(Path::new("/a"), Some(dir.path()), Path::new("/tmp"));
         assert_eq!(refuge.check().unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!dir.path().join("rekindle").exists());
         refuge.open().unwrap();

@@ -7,11 +7,11 @@ use agents::claude::{ConfigDir, config_dirs};
 use store::StateDir;
 use store::config::{Config, ConfigError};
 
-use crate::{Clinic, Error};
+use crate::{Error, Repairer};
 
 /// The places that the environment names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Paths {
     /// The home directory.
     pub home: PathBuf,
     /// `config.toml`.
@@ -23,15 +23,15 @@ pub struct Surroundings {
     claude: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl Paths {
     /// Works them out from a home directory and the variables of an environment. Nothing is looked up.
-    pub fn new(home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Surroundings {
+    pub fn new(home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Paths {
         let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         // The XDG specification: a relative path is invalid and counts as unset.
         let base = |name: &str, default: &str| {
             given(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
         };
-        Surroundings {
+        Paths {
             home: home.to_path_buf(),
             config: given("REKINDLE_CONFIG")
                 .unwrap_or_else(|| base("XDG_CONFIG_HOME", ".config").join("rekindle/config.toml")),
@@ -50,16 +50,16 @@ impl Surroundings {
         Config::load(Some(&self.config))
     }
 
-    /// Opens the clinic over these places and the slots that the configuration names.
+    /// Opens the repairer over these places and the slots that the configuration names.
     ///
     /// # Errors
     /// The state directory or the vault cannot be opened.
-    pub fn clinic(&self, config: &Config) -> Result<Clinic, Error> {
+    pub fn repairer(&self, config: &Config) -> Result<Repairer, Error> {
         let state = StateDir::open(&self.state)?;
         let known = || store::accounts::known(&state);
         let of_records = if self.claude.is_some() { Vec::new() } else { known() };
         let configs = self.all_configs(config, of_records);
-        Ok(Clinic::open(state, configs)?.with_key(&self.machine_key))
+        Ok(Repairer::open(state, configs)?.with_key(&self.machine_key))
     }
 
     /// The agents' configuration directories: what the environment names alone, else the home's and the slots'.
@@ -87,7 +87,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
         };
-        let around = Surroundings::new(Path::new("/home/u"), variable);
+        let around = Paths::new(Path::new("/home/u"), variable);
         assert_eq!(around.config, Path::new(config));
         assert_eq!(around.state, Path::new(state));
     }

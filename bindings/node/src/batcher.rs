@@ -5,16 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use crate::guard::guard;
 
 /// A thread that takes requests as they come, so that those which wait can be served together.
-pub(crate) struct Desk<T> {
+pub(crate) struct Batcher<T> {
     name: &'static str,
     serve: fn(&mut VecDeque<T>),
     open: Mutex<Option<Sender<T>>>,
 }
 
-impl<T: Send + 'static> Desk<T> {
-    /// A desk whose `serve` takes at least one of the waiting requests, which are never none.
-    pub(crate) const fn new(name: &'static str, serve: fn(&mut VecDeque<T>)) -> Desk<T> {
-        Desk { name, serve, open: Mutex::new(None) }
+impl<T: Send + 'static> Batcher<T> {
+    /// A batcher whose `serve` takes at least one of the waiting requests, which are never none.
+    pub(crate) const fn new(name: &'static str, serve: fn(&mut VecDeque<T>)) -> Batcher<T> {
+        Batcher { name, serve, open: Mutex::new(None) }
     }
 
     /// Queues a request. The thread starts with the first one.
@@ -42,7 +42,7 @@ fn attend<T>(requests: &Receiver<T>, serve: fn(&mut VecDeque<T>)) {
         waiting.push_back(request);
         while !waiting.is_empty() {
             waiting.extend(requests.try_iter());
-            // `serve` guards its own work, to tell who asked; this keeps the desk open for the others.
+            // `serve` guards its own work, to tell who asked; this keeps the batcher open for the others.
             let _ = guard(|| serve(&mut waiting));
         }
     }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::operation::Current;
 
 /// The place where transcripts are looked at and mended.
-pub struct Clinic {
+pub struct Repairer {
     /// What rekindle remembers.
     pub state: StateDir,
     /// The agents' configuration directories.
@@ -27,14 +27,14 @@ pub struct Clinic {
     pub(crate) named: std::sync::Mutex<Vec<PathBuf>>,
 }
 
-impl Clinic {
-    /// Opens the clinic over a state directory.
+impl Repairer {
+    /// Opens the repairer over a state directory.
     ///
     /// # Errors
     /// The vault cannot be opened.
-    pub fn open(state: StateDir, configs: Vec<ConfigDir>) -> Result<Clinic, Error> {
+    pub fn open(state: StateDir, configs: Vec<ConfigDir>) -> Result<Repairer, Error> {
         let vault = Vault::open(&state)?;
-        Ok(Clinic {
+        Ok(Repairer {
             state,
             configs,
             vault,
@@ -46,8 +46,8 @@ impl Clinic {
 
     /// The same, with the machine's key.
     #[must_use]
-    pub fn with_key(self, path: &Path) -> Clinic {
-        Clinic { machine_key: Some(path.to_path_buf()), ..self }
+    pub fn with_key(self, path: &Path) -> Repairer {
+        Repairer { machine_key: Some(path.to_path_buf()), ..self }
     }
 
     /// The configuration directory a transcript lies in, if it is one of ours.

@@ -16,7 +16,7 @@ fn session() -> SessionKey {
 }
 
 /// Process 7 is in the conversation by its own hook's word, on the terminal of a pane.
-fn seen() -> (SessionRecord, World) {
+fn seen() -> (SessionRecord, MachineState) {
     let now = Timestamp::from_second(1_000).unwrap();
     let mut record = SessionRecord::new(session(), now);
     let run = serde_json::json!({"launchedAt": now, "pid": 7, "procStart": 70, "provenance": "process", "tty": "/dev/pts/3"});
@@ -36,10 +36,10 @@ fn seen() -> (SessionRecord, World) {
     let id = ServerId { pid: 2, started: 20 };
     let server = Server { socket: SOCKET.into(), id, version: text("3.3a"), panes: vec![pane] };
     let proc = |start, agent| Proc { start, agent, tty: Some(text("/dev/pts/3")), ..Proc::default() };
-    let world = World {
+    let world = MachineState {
         processes: Some([(5, proc(50, false)), (7, proc(70, true))].into()),
         servers: vec![(SOCKET.into(), Listing::Alive(server))],
-        ..World::default()
+        ..MachineState::default()
     };
     (record, world)
 }
@@ -48,7 +48,7 @@ fn owner(pid: u32) -> Owner {
     Owner::Process(Holder { pid, since_ms: None, evidence: "a test", pane: None })
 }
 
-fn found(record: SessionRecord, world: &World, owner: &Owner) -> Option<LiveOwner> {
+fn found(record: SessionRecord, world: &MachineState, owner: &Owner) -> Option<LiveOwner> {
     let records = BTreeMap::from([(session(), record)]);
     let now = Timestamp::from_second(2_000).unwrap();
     let view = View::of(&Sources { records: &records, world, newest: &|_, _| None, now });
@@ -57,7 +57,7 @@ fn found(record: SessionRecord, world: &World, owner: &Owner) -> Option<LiveOwne
 
 #[test]
 fn it_is_known_only_beyond_doubt() {
-    let check = |expect: bool, owner: &Owner, change: &dyn Fn(&mut SessionRecord, &mut World)| {
+    let check = |expect: bool, owner: &Owner, change: &dyn Fn(&mut SessionRecord, &mut MachineState)| {
         let (mut record, mut world) = seen();
         change(&mut record, &mut world);
         assert_eq!(found(record, &world, owner).is_some(), expect);
@@ -75,12 +75,12 @@ fn it_is_known_only_beyond_doubt() {
 
 #[test]
 fn its_pane_is_the_one_of_its_terminal() {
-    let check = |expect: &str, change: &dyn Fn(&mut World)| {
+    let check = |expect: &str, change: &dyn Fn(&mut MachineState)| {
         let (record, mut world) = seen();
         change(&mut world);
         assert_eq!(found(record, &world, &owner(7)).unwrap().whom(), expect);
     };
-    let process = |world: &mut World, pid: u32, change: &dyn Fn(&mut Proc)| {
+    let process = |world: &mut MachineState, pid: u32, change: &dyn Fn(&mut Proc)| {
         change(world.processes.as_mut().unwrap().get_mut(&pid).unwrap());
     };
     check("process 7 in work:1.0", &|_| {});

@@ -68,7 +68,7 @@ pub struct Entry {
 
 /// Everything at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct World {
+pub struct MachineState {
     /// The kernel's name for this boot.
     pub boot_id: Option<String>,
     /// This machine and pid namespace.
@@ -86,10 +86,10 @@ pub struct World {
 /// Long enough for a server on a loaded machine, short enough not to hold anybody up.
 const TMUX_DEADLINE: Duration = Duration::from_secs(5);
 
-impl World {
+impl MachineState {
     /// Looks at everything that these configuration directories and sockets concern, and at the servers that running
     /// agents were started in.
-    pub fn look(configs: &[ConfigDir], sockets: &BTreeSet<PathBuf>) -> World {
+    pub fn look(configs: &[ConfigDir], sockets: &BTreeSet<PathBuf>) -> MachineState {
         let table = Processes::look();
         let registered = configs.iter().flat_map(|config| {
             let entries = registry::read(config).entries;
@@ -113,7 +113,7 @@ impl World {
             .then(|| table.all().iter().map(|process| (process.pid, proc_of(process, &places))).collect());
         let theirs = processes.iter().flat_map(HashMap::values).filter_map(|process| process.socket.clone());
         let sockets: BTreeSet<PathBuf> = sockets.iter().cloned().chain(theirs).collect();
-        let mut world = World {
+        let mut world = MachineState {
             boot_id: read("/proc/sys/kernel/random/boot_id"),
             pid_domain: process::pid_domain(),
             namespaces: table.vantage().namespaces.clone(),
@@ -145,8 +145,8 @@ impl World {
     }
 
     /// Looks at the processes alone.
-    pub fn processes() -> World {
-        World::look(&[], &BTreeSet::new())
+    pub fn processes() -> MachineState {
+        MachineState::look(&[], &BTreeSet::new())
     }
 
     /// Whether the process of a run lives.
@@ -321,11 +321,11 @@ mod tests {
     fn an_agent_below_another_is_nested() {
         let proc = |parent, agent| Proc { start: 1, parent, agent, ..Proc::default() };
         let table = [(1, proc(0, false)), (5, proc(1, true)), (6, proc(5, false)), (7, proc(6, true))];
-        let world = World { processes: Some(table.into()), ..World::default() };
+        let world = MachineState { processes: Some(table.into()), ..MachineState::default() };
         assert!(world.is_nested(7));
         assert!(!world.is_nested(5));
         assert_eq!(world.process(7, 1), Life::Alive);
         assert_eq!(world.process(7, 2), Life::Dead);
-        assert_eq!(World::default().process(7, 1), Life::Unknown);
+        assert_eq!(MachineState::default().process(7, 1), Life::Unknown);
     }
 }

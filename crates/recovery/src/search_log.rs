@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::seats::Rung;
+use crate::pane_match::MatchedBy;
 
 /// The steps so far, the first one first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tried(Vec<(Rung, usize)>);
+pub struct SearchLog(Vec<(MatchedBy, usize)>);
 
-impl Tried {
-    pub(crate) fn add(&mut self, rung: Rung, found: usize) {
+impl SearchLog {
+    pub(crate) fn add(&mut self, rung: MatchedBy, found: usize) {
         self.0.push((rung, found));
     }
 
@@ -19,7 +19,7 @@ impl Tried {
     }
 }
 
-impl fmt::Display for Tried {
+impl fmt::Display for SearchLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (rung, found)) in self.0.iter().enumerate() {
             let pause = if at == 0 { "" } else { "; " };

@@ -13,8 +13,8 @@ use store::record::{Activity, Doing, Run, SessionRecord, Status};
 
 use self::runs::{is_one_shot, note_run};
 use crate::complete::task_of;
-use crate::heard::{Heard, What};
 use crate::note::note;
+use crate::spooled_event::{SpooledEvent, What};
 use crate::trust::is_vouched_for;
 
 /// Folds an event into its session's record and says what the journal should know.
@@ -22,7 +22,7 @@ use crate::trust::is_vouched_for;
 /// Events change only what belongs to their own process. One of a process that is older than the newest run is late, and
 /// one of a guest (`claude -p` or a nested agent, in a conversation that is somebody else's) is a guest's: both may
 /// complete their own run and change nothing else.
-pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
+pub(crate) fn fold(record: &mut SessionRecord, heard: &SpooledEvent) -> Vec<Entry> {
     let mut notes = Vec::new();
     // A line without a valid code tells nothing about a session that has a genuine run: neither that it lives, nor that it
     // ended, nor when it was last heard of, on which a restore would act.
@@ -111,7 +111,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &Heard) -> Vec<Entry> {
 }
 
 /// Names the event of each note, so that a settle that was killed half way does not tell the same thing twice.
-fn marked(mut notes: Vec<Entry>, heard: &Heard) -> Vec<Entry> {
+fn marked(mut notes: Vec<Entry>, heard: &SpooledEvent) -> Vec<Entry> {
     for entry in &mut notes {
         entry.details.insert("spool".to_owned(), heard.offset.into());
     }
@@ -120,14 +120,14 @@ fn marked(mut notes: Vec<Entry>, heard: &Heard) -> Vec<Entry> {
 
 /// Whether the event's process only looks in: it answers one prompt or belongs to another agent, while the conversation
 /// has an agent of its own.
-fn is_guest(record: &SessionRecord, heard: &Heard) -> bool {
+fn is_guest(record: &SessionRecord, heard: &SpooledEvent) -> bool {
     let Some(agent) = heard.agent() else { return false };
     let known = record.runs.iter().find(|run| run.is(agent.pid, agent.start));
     let passing = known.map_or_else(|| heard.is_nested() || is_one_shot(heard), Run::is_passing);
     passing && record.run().is_some_and(|run| !run.is(agent.pid, agent.start) && !run.is_passing())
 }
 
-fn fold_guest(record: &mut SessionRecord, heard: &Heard, notes: &mut Vec<Entry>) {
+fn fold_guest(record: &mut SessionRecord, heard: &SpooledEvent, notes: &mut Vec<Entry>) {
     let pid = heard.agent().map_or(0, |agent| agent.pid);
     match &heard.what {
         What::Start { .. } => {
@@ -140,7 +140,7 @@ fn fold_guest(record: &mut SessionRecord, heard: &Heard, notes: &mut Vec<Entry>)
 
 /// A process that had left for another conversation is heard in this one again without a SessionStart: 2.1.31 forks by
 /// starting in the new conversation, then in the old one, and then speaks in the new one (measured).
-fn come_back(record: &mut SessionRecord, heard: &Heard) {
+fn come_back(record: &mut SessionRecord, heard: &SpooledEvent) {
     let gone = record.status == Status::EndedCleanly
         && record.reason.as_deref().is_some_and(|reason| reason == LEFT || LEAVING.contains(&reason));
     let Some(agent) = heard.agent() else { return };
@@ -157,7 +157,7 @@ fn come_back(record: &mut SessionRecord, heard: &Heard) {
 }
 
 /// Whether the event comes from a process that a newer one has followed.
-fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
+fn is_late(record: &SessionRecord, heard: &SpooledEvent) -> bool {
     let Some(newest) = record.run() else { return false };
     // Processes but no agent among them: it was gone before its hook could look. Without a process table nobody is seen.
     // Its own end it may still have told: then the hook has outlived it.
@@ -175,7 +175,7 @@ fn is_late(record: &SessionRecord, heard: &Heard) -> bool {
 }
 
 /// Whether an event without an agent is the end of this run: nothing else in the conversation was going on then.
-fn tells_its_end(run: &Run, heard: &Heard) -> bool {
+fn tells_its_end(run: &Run, heard: &SpooledEvent) -> bool {
     let in_time = run.ended_at.is_none_or(|ended| heard.at <= ended + LAST_WORDS);
     matches!(heard.what, What::End { .. })
         && run.end_reason.is_none()
@@ -214,7 +214,13 @@ pub(crate) const LEFT: &str = "left";
 /// Reasons by which the agent goes on in another conversation.
 pub(crate) const LEAVING: [&str; 2] = ["clear", "resume"];
 
-fn end(record: &mut SessionRecord, heard: &Heard, reason: Option<&str>, late: bool, notes: &mut Vec<Entry>) {
+fn end(
+    record: &mut SessionRecord,
+    heard: &SpooledEvent,
+    reason: Option<&str>,
+    late: bool,
+    notes: &mut Vec<Entry>,
+) {
     let reason = reason.unwrap_or("other");
     let mut one_shot = false;
     if heard.agent().is_none()

@@ -246,7 +246,7 @@ fn a_run_that_the_registry_named_first_is_completed_by_its_hook() {
     let event = serde_json::from_value(event).unwrap();
     fold(
         &mut record,
-        &Heard::of(store::spool::Read { offset: 0, event, origin: store::seal::Origin::Genuine }),
+        &SpooledEvent::of(store::spool::Read { offset: 0, event, origin: store::mac::Origin::Genuine }),
     );
     assert_eq!(record.runs.len(), 1);
     let run = &record.runs[0];

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use store::durable::Sync;
 use store::launch::Launch as Start;
-use store::seal::Key;
+use store::mac::Key;
 use store::spool::{self, Event, LARGEST_INPUT, Launch};
 use store::{StateDir, StateDirError};
 

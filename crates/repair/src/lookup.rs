@@ -8,7 +8,7 @@ use agents::{SessionId, SessionKey, is_mark, mark};
 use jiff::Timestamp;
 use store::record::{self, SessionRecord, Status};
 
-use crate::{Clinic, TargetError};
+use crate::{Repairer, TargetError};
 
 /// Whether a text is written like a pane: `%4`, `work:1.0`, `socket//work:1.0`.
 pub fn is_pane(text: &str) -> bool {
@@ -22,7 +22,7 @@ pub fn is_pane(text: &str) -> bool {
     numbered && !name.is_empty() && !name.contains('/')
 }
 
-impl Clinic {
+impl Repairer {
     /// The conversation that a pane, a name or a directory means by the records; nothing where none does.
     ///
     /// # Errors

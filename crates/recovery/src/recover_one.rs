@@ -12,8 +12,8 @@ use tmux::{PanePlan, SessionPlan, WindowPlan};
 
 use crate::decide::{Decision, OwnerFact, Remembered, decide};
 use crate::facts::{Ground, Known};
+use crate::pane_match::{Match, MatchedBy};
 use crate::plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed};
-use crate::seats::{Rung, Seat};
 
 /// Where it is brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub fn bring_back(
     let mark = format!("wanted-{session}-{}", uuid::Uuid::new_v4().simple());
     let (seat, reference, in_front, sessions) = match destination {
         Destination::Pane { pane, reference, in_front } => {
-            let seat = Seat::There { pane: pane.clone(), rung: Rung::Identity };
+            let seat = Match::There { pane: pane.clone(), rung: MatchedBy::Identity };
             (seat, reference.clone(), in_front.clone(), Vec::new())
         }
         Destination::Window { session: name, there, index } => {
@@ -102,7 +102,7 @@ pub fn bring_back(
                 windows: vec![window(record, *index, &mark, session)],
                 ..SessionPlan::default()
             };
-            (Seat::New, format!("{name}:{index}"), None, vec![plan])
+            (Match::New, format!("{name}:{index}"), None, vec![plan])
         }
     };
     let step = PaneStep {

@@ -5,9 +5,9 @@
 //! open no transcript, compile no pattern, and wait for nothing, not even for the disk.
 //! What needs more is done by `settle`, which they start and do not wait for.
 
+pub(crate) mod debounce;
 pub(crate) mod hook;
 mod keep;
-pub(crate) mod soon;
 pub(crate) mod statusline;
 pub(crate) mod style;
 pub(crate) mod tmux_status;
@@ -22,11 +22,11 @@ use std::panic::UnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use repair::Surroundings;
+use repair::Paths;
 use rustix::process::{Pid, setpgid};
 use store::StateDir;
+use store::fallback_spool::{self, FallbackSpool};
 use store::lock::{Lock, LockError};
-use store::refuge::{self, Refuge};
 use store::saves::Kind;
 
 use crate::exit::{Exit, Failure};
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Option<ExitCode> {
         "hook" if !asked_for_help => Some(hook::run(rest)),
         "statusline" if !asked_for_help => Some(statusline::run(rest)),
         "tmux-status" if rest.is_empty() => Some(tmux_status::run()),
-        "tick" if rest.len() == 1 && rest[0] == "--hook" => Some(soon::run(Kind::Hook)),
-        "tick" if rest.len() == 1 && rest[0] == "--event" => Some(soon::run(Kind::Event)),
+        "tick" if rest.len() == 1 && rest[0] == "--hook" => Some(debounce::run(Kind::Hook)),
+        "tick" if rest.len() == 1 && rest[0] == "--event" => Some(debounce::run(Kind::Event)),
         _ => None,
     }
 }
@@ -57,7 +57,7 @@ struct Places {
     machine_key: PathBuf,
     /// The configuration directory of the agent that calls.
     claude: PathBuf,
-    refuge: Refuge,
+    refuge: FallbackSpool,
 }
 
 impl Places {
@@ -66,8 +66,7 @@ impl Places {
         let home = variable("HOME").map(PathBuf::from);
         // Below it nobody can make a folder; elsewhere root could, and would.
         let base = home.as_deref().unwrap_or(Path::new("/dev/null"));
-        let Surroundings { config, state, machine_key, .. } =
-            Surroundings::new(base, |name| std::env::var_os(name));
+        let Paths { config, state, machine_key, .. } = Paths::new(base, |name| std::env::var_os(name));
         let refuge = crate::context::refuge(&state);
         let claude = variable("CLAUDE_CONFIG_DIR").map_or_else(|| base.join(".claude"), PathBuf::from);
         Places { home, config, state, machine_key, claude, refuge }
@@ -79,10 +78,10 @@ impl Places {
         let kept = state.is_some_and(|state| {
             let folder = state.log();
             store::durable::private_dir(&folder).is_ok()
-                && refuge::log(&folder.join("hot.log"), &line).is_ok()
+                && fallback_spool::log(&folder.join("hot.log"), &line).is_ok()
         });
         if !kept && self.refuge.open().is_ok() {
-            let _ = refuge::log(&self.refuge.log(), &line);
+            let _ = fallback_spool::log(&self.refuge.log(), &line);
         }
     }
 }
