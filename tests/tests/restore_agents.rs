@@ -257,6 +257,10 @@ fn a_lazy_pane_waits_for_its_user() {
     }
     let listed = lab.home.rekindle_json(&["recover", "--dry-run"]).unwrap();
     assert_eq!(listed["agents"], json!([]), "{listed}");
+    let way = said(&["go", &one, "--dry-run"]);
+    assert!(way.contains(" is in work:0.0: tmux "), "the pane that waits is the way to it: {way}");
+    let nobody = lab.rekindle(&["go"]).unwrap();
+    assert!(nobody.stderr.contains("2 panes wait to be started"), "{}", nobody.words());
     // Whoever asks for it gets it, whatever becomes of those that nobody asks for.
     lab.home.configure(&format!("[claude]\n{never}\nresume_fallback = \"error\"\n")).unwrap();
     lab.tmux(&["send-keys", "-t", "work:0.0", "Enter"]).unwrap();

@@ -203,15 +203,23 @@ impl MachineState {
         self.alive_servers().find_map(|server| Some((server, server.pane_of_tty(tty)?)))
     }
 
-    /// Whether a pane waits to start the agent of a conversation: it is tagged with it, and our own program waits in it.
+    /// Whether a pane waits to start the agent of a conversation.
     pub fn waits_for(&self, session: &SessionKey) -> bool {
+        self.waiting_pane(session).is_some()
+    }
+
+    /// The pane that waits to start the agent of a conversation: it is tagged with it, and our own program waits in it.
+    pub fn waiting_pane(&self, session: &SessionKey) -> Option<TmuxPlace> {
         let waits = |pane: &Pane| {
             let process = self.processes.as_ref().and_then(|processes| processes.get(&pane.pid));
             let words = process.map(|process| process.first_words.as_slice()).unwrap_or_default();
             matches!(words, [_, group, verb] if group == "pane" && verb == "wait")
         };
-        let tagged = |pane: &&Pane| pane.tag.as_deref() == Some(session.as_str());
-        self.alive_servers().flat_map(|server| &server.panes).filter(tagged).any(waits)
+        let tagged = |pane: &Pane| pane.tag.as_deref() == Some(session.as_str());
+        self.alive_servers().find_map(|server| {
+            let pane = server.panes.iter().find(|pane| tagged(pane) && waits(pane))?;
+            Some(place(server, pane))
+        })
     }
 
     /// Every server that answered.

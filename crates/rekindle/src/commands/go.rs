@@ -11,7 +11,7 @@ use tmux::Listing;
 
 use crate::context::{Context, TMUX_DEADLINE, pane_around};
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, age, say};
+use crate::output::{Out, age, count, say};
 use crate::survey::Survey;
 
 /// Go to the pane of an agent; without a target, to the one that has waited for you longest
@@ -100,7 +100,13 @@ fn nobody_waits(survey: &Survey, args: &Args) -> Result<Exit, Failure> {
 fn none_waits(survey: &Survey) -> String {
     match waiting(survey).next() {
         Some(agent) => format!("{} waits for you, but not in a tmux pane.", called(agent)),
-        None => "No agent waits for you. `rekindle go NAME` takes you to any agent.".to_owned(),
+        None => match survey.view.agents.iter().filter(|agent| agent.state.value == State::Dormant).count() {
+            0 => "No agent waits for you. `rekindle go NAME` takes you to any agent.".to_owned(),
+            number => format!(
+                "No running agent waits for you. {} to be started: `rekindle go NAME` takes you there.",
+                count(number as u64, "pane waits", "panes wait")
+            ),
+        },
     }
 }
 

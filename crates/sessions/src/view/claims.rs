@@ -149,11 +149,22 @@ impl Claims {
         let reason = record.reason.clone().unwrap_or_else(|| "no reason".to_owned());
         match record.status {
             Status::EndedCleanly | Status::Crashed => {
+                let waiting = world.waiting_pane(&record.session_id);
                 let state = match record.status {
-                    Status::Crashed if world.waits_for(&record.session_id) => State::Dormant,
+                    Status::Crashed if waiting.is_some() => State::Dormant,
                     Status::Crashed => State::Crashed,
                     _ => State::Ended,
                 };
+                if let Some(place) = waiting.filter(|_| state == State::Dormant) {
+                    // The pane of its last run is gone, and this one is the newer fact.
+                    self.pane.clear();
+                    self.pane.push(Claim::new(
+                        place,
+                        Grade::Likely.min(sure),
+                        "tmux",
+                        "this pane waits to start it",
+                    ));
+                }
                 let (source, words) = match end {
                     Some(end) => (end.source.as_str(), format!("{reason}: {}", end.detail)),
                     None => (source, format!("it said so: {reason}")),
