@@ -68,8 +68,8 @@ fn a_fresh_home_is_told_to_run_init_and_looking_makes_nothing() {
     assert_eq!(told.code(), Some(1), "{}", told.words());
     insta::assert_snapshot!(without_figures(&told.stdout), @"
     ✗ no agent calls rekindle yet
-      why: without hooks nothing says which conversation runs in which pane, and a
-           restore must guess
+      why: without hooks nothing says which conversation runs in which pane, so a
+           restore can only offer what it finds
       fix: rekindle init
 
     ✓ settings can be read, and hooks are on
@@ -130,7 +130,7 @@ fn json_of_a_home_with_one_problem() {
     let lines = found.to_string().replace("},{", "},\n{").replace(":[{", ":[\n{");
     insta::assert_snapshot!(lines, @r#"
     {"schemaVersion":1,"findings":[
-    {"id":"not-wired","level":"problem","what":"no agent calls rekindle yet","why":"without hooks nothing says which conversation runs in which pane, and a restore must guess","fix":"rekindle init","fixable":false},
+    {"id":"not-wired","level":"problem","what":"no agent calls rekindle yet","why":"without hooks nothing says which conversation runs in which pane, so a restore can only offer what it finds","fix":"rekindle init","fixable":false},
     {"id":"settings-well","level":"ok","what":"settings can be read, and hooks are on","why":"","fix":"","fixable":false},
     {"id":"agents-well","level":"ok","what":"agent 2.1.325 is in use","why":"","fix":"","fixable":false},
     {"id":"tmux-well","level":"ok","what":"…","why":"","fix":"","fixable":false},

@@ -74,7 +74,7 @@ fn a_live_agent_and_its_evidence() {
       + tmux        its server has the pane
       + pane_option pane %0 carries its id
     state     ○ idle  proven
-      + hook        the newest word of it is idle (2 h ago)
+      + hook        its newest event says idle (2 h ago)
     name      shop  guess
       + directory   the name of its directory
     cwd       ~/shop  proven

@@ -104,7 +104,7 @@ fn scan_of_one() {
     insta::assert_snapshot!(said(&home(), &["scan", BROKEN]), @r#"
     dddddddd-aaaa-4aaa-8aaa-aaaaaaaaaaaa  corrupted
       ~/.claude/projects/-ROOT-project/dddddddd-aaaa-4aaa-8aaa-aaaaaaaaaaaa.jsonl
-      8 rows, 4 on the chain, 1 orphan, 3.6 kB
+      8 messages, 4 on the chain, 1 orphan, 3.6 kB
 
      CLASS  ROWS  WHAT                                                   A RESUME LOSES  REPAIR
      B1     5     dangling parent: the row before it is not in the file  2 of 4 prompts  it follows the nearest row before it
@@ -118,7 +118,7 @@ fn scan_of_one_that_was_cut_short() {
     insta::assert_snapshot!(said(&home(), &["scan", LOST]), @r#"
     eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb  corrupted
       ~/.claude/projects/-ROOT-project/eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb.jsonl
-      4 rows, 4 on the chain, 0 orphans, 1.8 kB
+      4 messages, 4 on the chain, 0 orphans, 1.8 kB
 
      CLASS  ROWS  WHAT                                                     A RESUME LOSES               REPAIR
      A7     -     overwritten: rows that stood here are only in the vault  the end of the conversation  the vault's copy is put back
@@ -210,7 +210,7 @@ fn vault_list_and_status() {
     3 conversations, 3 files, 7.2 kB of rows in N.N kB
     newest copy: N s ago
     eeeeeeee  cut short: ~/.claude/projects/-ROOT-project/eeeeeeee-bbbb-4bbb-8bbb-bbbbbbbbbbbb.jsonl
-      a resume loses what only the vault still has
+      a resume loses rows that only the vault has
       `rekindle repair eeeeeeee` puts it back
     "#);
 }
@@ -310,13 +310,51 @@ fn doctor_and_up_name_what_is_damaged_and_what_is_deleted() {
     let home = home();
     let deleted = "ffffffff-cccc-4ccc-8ccc-cccccccccccc";
     fs::remove_file(home.transcript(deleted)).unwrap();
+    // Each of them notices it by itself, before any sync has.
+    for command in ["scan --all", "doctor", "vault status"] {
+        let shown = home.rekindle(&command.split(' ').collect::<Vec<_>>()).unwrap().stdout;
+        let line = shown.lines().find(|line| line.contains("ffffffff"));
+        assert!(line.is_some_and(|line| line.contains("missing") || line.contains("deleted")), "{shown}");
+    }
     let words = said(&home, &["up"]);
     assert!(words.contains("`rekindle repair --all` mends corrupted ones"), "{words}");
     assert!(words.contains("`rekindle repair ffffffff` puts a missing one back from the vault."), "{words}");
     let found = home.rekindle(&["doctor"]).unwrap().stdout;
     assert!(found.contains("1 conversation is damaged: dddddddd"), "{found}");
     assert!(found.contains("1 deleted conversation is in the vault: ffffffff"), "{found}");
+    assert!(found.contains("fix: rekindle repair ffffffff"), "the command can be copied: {found}");
     assert!(found.contains("1 conversation lost rows that the vault has: eeeeeeee"), "{found}");
+}
+
+/// A state directory that cannot be made keeps nobody from looking, and is said where something would be written.
+#[test]
+fn commands_that_only_look_need_no_state_directory() {
+    let home = home();
+    let run = |words: &[&str]| {
+        let mut command = home.rekindle_command(words);
+        process::run(command.env("REKINDLE_STATE_DIR", "/proc/no-state"), DEADLINE).unwrap()
+    };
+    let scanned = run(&["scan", "--all"]);
+    assert!(scanned.success() && scanned.stdout.contains("dddddddd  corrupted"), "{}", scanned.words());
+    let shown = run(&["show", BROKEN]);
+    assert!(shown.success() && shown.stdout.contains("ask-00 please"), "{}", shown.words());
+    for words in [&["status"][..], &["map"], &["branches", BROKEN]] {
+        let done = run(words);
+        assert!(done.success(), "{words:?}: {}", done.words());
+    }
+    let repaired = run(&["repair", BROKEN]);
+    assert_eq!(repaired.code(), Some(1), "{}", repaired.words());
+    assert!(repaired.stderr.contains("cannot make /proc/no-state"), "{}", repaired.stderr);
+}
+
+/// The agent's own list of prompts is in the vault, and no command takes it: it is not listed as a conversation.
+#[test]
+fn vault_list_shows_conversations_alone() {
+    let home = home();
+    fs::write(home.config().join("history.jsonl"), "{\"display\":\"ask-00 please\"}\n").unwrap();
+    said(&home, &["vault", "sync"]);
+    let listed = said(&home, &["vault", "list"]);
+    assert!(listed.contains("3 conversations in ") && !listed.contains("history"), "{listed}");
 }
 
 #[test]

@@ -313,6 +313,10 @@ pub struct VaultFacts {
     pub losses: Vec<String>,
     /// Conversations that a repair would mend; short ids.
     pub damaged: Vec<String>,
+    /// Damaged conversations whose agents run, which no repair touches; short ids.
+    pub damaged_live: Vec<String>,
+    /// Conversations that cannot be read, and of which the vault has nothing; short ids.
+    pub unreadable: Vec<String>,
     /// Conversations that are only in the vault; short ids.
     pub deleted: Vec<String>,
     /// Backups that an earlier repair tool left beside transcripts, and how many bytes they have.

@@ -77,9 +77,20 @@ impl Context {
     }
 
     pub(crate) fn load() -> Result<Context, Failure> {
+        Context::load_with(Paths::repairer)
+    }
+
+    /// The same, for a command that only looks: it works where the state directory cannot be made.
+    pub(crate) fn load_to_read() -> Result<Context, Failure> {
+        Context::load_with(Paths::reader)
+    }
+
+    fn load_with(
+        open: impl FnOnce(&Paths, &Config) -> Result<Repairer, repair::Error>,
+    ) -> Result<Context, Failure> {
         let (around, home) = Context::paths()?;
         let config = Context::configuration(&around)?;
-        let repairer = around.repairer(&config)?;
+        let repairer = open(&around, &config)?;
         // Every list shows what every command takes back.
         let (state, configs) = (repairer.state.clone(), repairer.configs.clone());
         agents::short_ids::known_by(move || repair::short_ids(&state, &configs));

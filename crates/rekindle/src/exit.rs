@@ -1,6 +1,5 @@
 //! Exit codes, and how a failure is told.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use store::machine_key::KeyTrouble;
@@ -63,11 +62,9 @@ impl Failure {
         if for_scripts {
             crate::output::json_error(self.exit as u8, &self.message, self.hint.as_deref());
         }
-        let mut err = std::io::stderr().lock();
-        // Where even that cannot be written, the exit code must do.
-        let _ = writeln!(err, "rekindle: {}", self.message);
+        crate::output::say(&format!("rekindle: {}", self.message));
         if let Some(hint) = self.hint {
-            let _ = writeln!(err, "  {hint}");
+            crate::output::say(&format!("  {hint}"));
         }
         self.exit.into()
     }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use agents::claude::{
-    Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, distinct_accounts, slug, walk,
+    Kind, Owner, Owners, Root, Source, TranscriptFile, Trouble, Walk, distinct_accounts, slug, walk,
 };
 use agents::{SessionId, SessionKey, Stamp};
 use rayon::prelude::*;
@@ -117,20 +117,19 @@ impl Repairer {
     /// # Errors
     /// The vault cannot be asked.
     pub fn scan_all(&self, progress: impl Fn(u64, u64) + Sync) -> Result<ScanAll, Error> {
-        let mut sources = Vec::new();
-        let (mut troubles, mut unreadable) = (Vec::new(), Vec::new());
-        for config in distinct_accounts(&self.configs) {
-            let found = walk(config);
-            sources.extend(found.sources.into_iter().filter(|source| source.kind == Kind::Transcript));
-            troubles.extend(found.troubles);
-            if found.root == Root::Unreadable {
-                unreadable.push(config.projects());
-            }
-        }
+        let mut walks: Vec<Walk> = distinct_accounts(&self.configs).into_iter().map(walk).collect();
+        let troubles = walks.iter_mut().flat_map(|walk| std::mem::take(&mut walk.troubles)).collect();
+        let unreadable = walks.iter().filter(|walk| walk.root == Root::Unreadable);
+        let unreadable = unreadable.map(|walk| walk.config.projects()).collect();
+        let sources = walks.iter().flat_map(|walk| &walk.sources);
+        let sources: Vec<&Source> = sources.filter(|source| source.kind == Kind::Transcript).collect();
         let mut cache: FileCache<Known> = FileCache::load(&self.cache_path(), CACHE_VERSION);
         let stale: Vec<&Source> = {
-            let mut stale: Vec<&Source> =
-                sources.iter().filter(|source| cache.fresh(&source.path, &source.stamp).is_none()).collect();
+            let mut stale: Vec<&Source> = sources
+                .iter()
+                .copied()
+                .filter(|source| cache.fresh(&source.path, &source.stamp).is_none())
+                .collect();
             // The largest first: the last file to finish should be a small one.
             stale.sort_by_key(|source| std::cmp::Reverse(source.stamp.size));
             stale
@@ -150,8 +149,7 @@ impl Repairer {
             let _ = store::durable::private_dir(&self.state.cache()).and_then(|()| cache.save());
         }
         let live = Owners::look(&self.configs).live_sessions();
-        let there = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
-        let losses = self.vault.losses_beside(there)?;
+        let losses = self.vault.losses_in(&walks)?;
         let mut places = Places::default();
         let missing = self.missing_rows();
         let mut sessions: Vec<SessionScan> = sources

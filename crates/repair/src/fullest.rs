@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use agents::claude::{ConfigDir, Source, is_account, walk};
+use agents::claude::{ConfigDir, Walk, is_account, walk};
 use agents::{SessionId, SessionKey, Stamp};
 use store::record::{self, SessionRecord};
 use transcript::{Buffer, Doubt, Status, Succession, succession};
@@ -67,7 +67,7 @@ impl Lost {
 
     fn only_in_vault(&self) -> String {
         match self {
-            Lost::Copy { .. } => "what only the vault still has".to_owned(),
+            Lost::Copy { .. } => "rows that only the vault has".to_owned(),
             Lost::Parts { prompts: 0, .. } => "rows that only the vault still has".to_owned(),
             Lost::Parts { prompts: 1, .. } => "the prompt that only the vault still has".to_owned(),
             Lost::Parts { prompts, .. } => format!("{prompts} prompts that only the vault still has"),
@@ -252,10 +252,9 @@ impl Repairer {
     /// # Errors
     /// The vault or a file cannot be read.
     pub fn losses(&self) -> Result<Vec<(vault::Loss, Option<Lost>)>, Error> {
-        let sources: Vec<Source> = self.configs.iter().flat_map(|config| walk(config).sources).collect();
-        let now = sources.iter().map(|source| (source.path.as_path(), Some(source.stamp)));
+        let walks: Vec<Walk> = self.configs.iter().map(walk).collect();
         let mut found = Vec::new();
-        for loss in self.vault.losses_beside(now)? {
+        for loss in self.vault.losses_in(&walks)? {
             // One copy that cannot be used hides no other loss; `vault list` and `vault verify` say what is wrong.
             if let Err(vault::Error::Foreign { .. }) = self.vault.conversation(&loss.key) {
                 continue;

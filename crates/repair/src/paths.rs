@@ -56,10 +56,23 @@ impl Paths {
     /// The state directory or the vault cannot be opened.
     pub fn repairer(&self, config: &Config) -> Result<Repairer, Error> {
         let state = StateDir::open(&self.state)?;
-        let known = || store::accounts::known(&state);
-        let of_records = if self.claude.is_some() { Vec::new() } else { known() };
-        let configs = self.all_configs(config, of_records);
+        let configs = self.known_configs(&state, config);
         Ok(Repairer::open(state, configs)?.with_key(&self.machine_key))
+    }
+
+    /// The same, for a command that only looks: a state directory that cannot be made stops nothing.
+    ///
+    /// # Errors
+    /// The state directory is another user's.
+    pub fn reader(&self, config: &Config) -> Result<Repairer, Error> {
+        let state = StateDir::open_to_read(&self.state)?;
+        let configs = self.known_configs(&state, config);
+        Ok(Repairer::open_to_read(state, configs).with_key(&self.machine_key))
+    }
+
+    fn known_configs(&self, state: &StateDir, config: &Config) -> Vec<ConfigDir> {
+        let of_records = if self.claude.is_some() { Vec::new() } else { store::accounts::known(state) };
+        self.all_configs(config, of_records)
     }
 
     /// The agents' configuration directories: what the environment names alone, else the home's and the slots'.

@@ -34,14 +34,24 @@ impl Repairer {
     /// The vault cannot be opened.
     pub fn open(state: StateDir, configs: Vec<ConfigDir>) -> Result<Repairer, Error> {
         let vault = Vault::open(&state)?;
-        Ok(Repairer {
+        Ok(Repairer::over(state, configs, vault))
+    }
+
+    /// Opens the repairer for a command that only looks: a vault that cannot be made is empty.
+    pub fn open_to_read(state: StateDir, configs: Vec<ConfigDir>) -> Repairer {
+        let vault = Vault::open(&state).unwrap_or_else(|_| Vault::open_to_read(&state));
+        Repairer::over(state, configs, vault)
+    }
+
+    fn over(state: StateDir, configs: Vec<ConfigDir>, vault: Vault) -> Repairer {
+        Repairer {
             state,
             configs,
             vault,
             machine_key: None,
             operation: Current::default(),
             named: std::sync::Mutex::default(),
-        })
+        }
     }
 
     /// The same, with the machine's key.

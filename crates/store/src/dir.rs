@@ -68,6 +68,16 @@ impl StateDir {
         Ok(Self(path))
     }
 
+    /// Opens the directory for a command that only looks. One that cannot be made, or whose mode cannot be put right, is as good as
+    /// an empty one; whatever writes into it later says why it cannot.
+    pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
+        let path = path.into();
+        match Self::open(&path) {
+            Err(StateDirError::Io(_)) => Ok(Self(path)),
+            opened => opened,
+        }
+    }
+
     /// The directory as it is, for who only looks: nothing is made and no mode is set. `None` where there is none.
     ///
     /// # Errors

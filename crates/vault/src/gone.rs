@@ -66,16 +66,16 @@ pub(crate) struct Missing {
 }
 
 /// Finds out what is gone, from the cache and the listing alone while nothing is.
-pub(crate) fn look(cache: &Cache, walks: &[Walk], options: &SyncOptions<'_>) -> Missing {
+pub(crate) fn look(cache: &Cache, walks: &[Walk], believe_mass_deletion: bool) -> Missing {
     let mut missing = Missing { files: HashMap::new(), doubts: Vec::new(), configs: HashMap::new() };
     for walk in walks {
-        missing.look_in(cache, walk, options);
+        missing.look_in(cache, walk, believe_mass_deletion);
     }
     missing
 }
 
 impl Missing {
-    fn look_in(&mut self, cache: &Cache, walk: &Walk, options: &SyncOptions<'_>) {
+    fn look_in(&mut self, cache: &Cache, walk: &Walk, believe_mass_deletion: bool) {
         let config = &walk.config;
         let known: Vec<(&Path, &Entry<Seen>)> = cache
             .iter()
@@ -96,7 +96,7 @@ impl Missing {
             self.doubts.push(Doubt::OtherDevice { config: config.clone(), gone: elsewhere.len() });
         }
         let mass = here.len() >= MASS_FEWEST && here.len() * MASS_FRACTION > known.len();
-        if mass && !options.believe_mass_deletion {
+        if mass && !believe_mass_deletion {
             let (gone, known) = (here.len(), known.len());
             self.doubts.push(Doubt::MassDisappearance { config: config.clone(), gone, known });
             return;
@@ -111,6 +111,10 @@ impl Missing {
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         self.files.keys().cloned()
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.values().flatten().map(PathBuf::as_path)
     }
 
     /// Writes the deletions down.

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use agents::claude::Walk;
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 
 use crate::event::Event;
 use crate::tombstone::DoubtfulTombstone;
 use crate::vault::{Vault, list};
-use crate::{Conversation, Error, Key, seen};
+use crate::{Conversation, Error, Key, gone, seen};
 
 /// The vault at a glance.
 #[derive(Debug, Clone)]
@@ -115,6 +116,19 @@ impl Vault {
         let seen = self.last_seen()?;
         let mut lost = seen.losses();
         lost.extend(now.into_iter().filter_map(|(path, stamp)| seen.changed(path, stamp)));
+        lost.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(lost)
+    }
+
+    /// The same for whole listings: files that a sync saw and that are not listed any more are deleted, unless they may only be
+    /// out of sight.
+    pub fn losses_in(&self, walks: &[Walk]) -> Result<Vec<Loss>, Error> {
+        let seen = self.last_seen()?;
+        let mut lost = seen.losses();
+        let there = walks.iter().flat_map(|walk| &walk.sources);
+        lost.extend(there.filter_map(|source| seen.changed(&source.path, Some(source.stamp))));
+        let missing = gone::look(&seen.0, walks, false);
+        lost.extend(missing.paths().filter_map(|path| seen.changed(path, None)));
         lost.sort_by(|one, two| one.path.cmp(&two.path));
         Ok(lost)
     }

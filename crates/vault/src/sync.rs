@@ -120,7 +120,7 @@ impl Vault {
         // Oldest first: an origin before its forks, so that they find its frames.
         groups.sort_by_key(|(_, sources)| sources.iter().map(|source| source.stamp.mtime_ns).max());
         let mut keys: Vec<Key> = groups.iter().map(|(key, _)| key.clone()).collect();
-        let missing = gone::look(&cache, &walks, options);
+        let missing = gone::look(&cache, &walks, options.believe_mass_deletion);
         keys.extend(missing.keys());
         if !keys.is_empty() {
             seen::touch(self, &keys)?;

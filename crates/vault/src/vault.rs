@@ -39,14 +39,20 @@ impl Vault {
         durable::private_dir(&root.join("conversations"))?;
         durable::private_dir(&root.join("forgotten"))?;
         durable::private_dir(&state.cache())?;
-        Ok(Self {
+        Ok(Self::open_to_read(state))
+    }
+
+    /// Opens the vault as it is, and makes nothing: where there is none, it is empty.
+    pub fn open_to_read(state: &StateDir) -> Self {
+        let root = state.vault();
+        Self {
             index: FrameIndex::at(state.cache().join("vault-frames")),
             root,
             cache: state.cache(),
             journal: state.journal(),
             codecs: Mutex::new(Vec::new()),
             data: Mutex::new(HashMap::new()),
-        })
+        }
     }
 
     pub(crate) fn conversations(&self) -> PathBuf {

@@ -233,7 +233,7 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
                 format!("{lost} lost rows that the vault has: {}", list(&vault.losses)),
             )
             .why("a resume would continue without them")
-            .fix("rekindle repair ID"),
+            .fix(format!("rekindle repair {}", vault.losses[0])),
         );
     }
     if !vault.unusable.is_empty() {
@@ -263,13 +263,31 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
                 .fix("rekindle repair --all"),
         );
     }
+    if let [first, ..] = vault.damaged_live.as_slice() {
+        let damaged = count(vault.damaged_live.len(), "running agent has", "running agents have");
+        let what = format!("{damaged} a damaged conversation: {}", list(&vault.damaged_live));
+        findings.push(
+            Finding::warning(Id::TranscriptsDamaged, what)
+                .why("its next resume loses some of what was said; rekindle changes no conversation that an agent has open")
+                .fix(format!("end the agent, then: rekindle repair {first}")),
+        );
+    }
+    if let [first, ..] = vault.unreadable.as_slice() {
+        let unreadable = count(vault.unreadable.len(), "conversation", "conversations");
+        let what = format!("{unreadable} cannot be read: {}", list(&vault.unreadable));
+        findings.push(
+            Finding::warning(Id::TranscriptsDamaged, what)
+                .why("the file holds no row, and the vault has no copy")
+                .fix(format!("rekindle scan {first} says what is in the file")),
+        );
+    }
     if !vault.deleted.is_empty() {
         let deleted = count(vault.deleted.len(), "deleted conversation is", "deleted conversations are");
         let what = format!("{deleted} in the vault: {}", list(&vault.deleted));
         findings.push(
             Finding::note(Id::TranscriptsDeleted, what)
                 .why("an agent deletes old transcripts by itself; rekindle keeps a copy")
-                .fix("rekindle repair ID puts one back"),
+                .fix(format!("rekindle repair {}", vault.deleted[0])),
         );
     }
     if let (number @ 1.., bytes) = vault.old_backups {

@@ -13,7 +13,7 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     } else {
         findings.push(
             Finding::problem(Id::NotWired, "no agent calls rekindle yet")
-                .why("without hooks nothing says which conversation runs in which pane, and a restore must guess")
+                .why("without hooks nothing says which conversation runs in which pane, so a restore can only offer what it finds")
                 .fix("rekindle init"),
         );
     }

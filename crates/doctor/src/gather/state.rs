@@ -201,7 +201,9 @@ fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) ->
         match scan.status {
             // What the vault has more of is named as a loss.
             _ if facts.losses.contains(&session) => {}
-            Status::Corrupted | Status::Unreadable => facts.damaged.push(session),
+            Status::Corrupted if scan.live => facts.damaged_live.push(session),
+            Status::Corrupted => facts.damaged.push(session),
+            Status::Unreadable => facts.unreadable.push(session),
             Status::Missing => facts.deleted.push(session),
             Status::Healthy | Status::Empty | Status::Unrecoverable => {}
         }

@@ -47,7 +47,7 @@ use crate::exit::{Exit, Failure};
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let Some(command) = cli.command else {
-        return status::run(&Context::load()?, &status::Args::default());
+        return status::run(&Context::load_to_read()?, &status::Args::default());
     };
     match command {
         // Answered before the command line is built, but for its help.
@@ -60,8 +60,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Service(args) => service::run(&args),
         Command::Up(args) => up::run(&Context::load()?, &args),
-        Command::Status(args) => status::run(&Context::load()?, &args),
-        Command::Map(args) => map::run(&Context::load()?, &args),
+        Command::Status(args) => status::run(&Context::load_to_read()?, &args),
+        Command::Map(args) => map::run(&Context::load_to_read()?, &args),
         Command::Explain(args) => explain::run(&Context::load()?, &args),
         Command::Go(args) => go::run(&Context::load()?, &args),
         Command::Name(args) => name::run(&Context::load()?, &args),
@@ -69,10 +69,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Note(args) => note::run(&Context::load()?, &args),
         Command::Pause(args) => pause::run(&Context::load()?, &args),
         Command::Unpause(args) => unpause::run(&Context::load()?, &args),
-        Command::Scan(args) => scan::run(&Context::load()?, &args),
+        Command::Scan(args) => scan::run(&Context::load_to_read()?, &args),
         Command::Repair(args) => repair::run(&Context::load()?, &args),
-        Command::Branches(args) => branches::run(&Context::load()?, &args),
-        Command::Show(args) => show::run(&Context::load()?, &args),
+        Command::Branches(args) => branches::run(&Context::load_to_read()?, &args),
+        Command::Show(args) => show::run(&Context::load_to_read()?, &args),
         Command::History(args) => history::run(&Context::load()?, &args),
         Command::Undo(args) => undo::run(&Context::load()?, &args),
         Command::Redo(args) => redo::run(&Context::load()?, &args),

@@ -14,7 +14,7 @@ use crate::commands::{recover, restore, undo};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::{Consent, Out, agree, bytes, count, one_line, say};
+use crate::output::{Busy, Consent, Out, WATCHING, agree, bytes, count, one_line, say};
 use crate::restoring::{self, Done, Manner};
 
 /// Do again what was undone last, where nothing changed since
@@ -69,7 +69,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     // Transcripts first: agents are started in what is there.
     let is_transcript = |effect: &&&Effect| effect.kind != EffectKind::Restore;
     let transcripts: Vec<&Effect> = effects.iter().filter(is_transcript).copied().collect();
+    let busy = (!transcripts.is_empty() && !args.dry_run).then(|| Busy::new(WATCHING));
     let mut reports = each(&transcripts, |effect| transcript(context, effect, args.dry_run));
+    drop(busy);
     for effect in effects.iter().filter(|effect| effect.kind == EffectKind::Restore) {
         let Some(record) = history.restore(effect) else {
             reports.push(refused(effect, "its decision record is no longer kept"));

@@ -8,7 +8,7 @@ use transcript::Change;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Bar, Out, colour, count, one_line, paint, say};
+use crate::output::{Bar, Busy, Out, WATCHING, colour, count, one_line, paint, say};
 
 /// Mend damaged conversations; every byte that was there is kept
 #[derive(Debug, clap::Args)]
@@ -72,6 +72,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         (None, false) => context.begin_operation("repair"),
     };
     let mut done = 0;
+    let busy = (files.len() == 1 && !args.dry_run).then(|| Busy::new(WATCHING));
     let results = context.repairer.repair(&files, options, |outcome| {
         done += 1;
         // Many take many seconds, and where another program reads the report has it all.
@@ -80,6 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             say(&format!("{done}/{}  {}  {word}", files.len(), outcome.session.short()));
         }
     });
+    drop(busy);
     drop(operation);
     let mut out = Out::new();
     let mut outcomes = Vec::new();

@@ -133,8 +133,12 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
         }
     }
     let of = |status: Status| broken.iter().filter(move |scan| scan.status == status);
-    if of(Status::Corrupted).next().is_some() {
+    if of(Status::Corrupted).any(|scan| !scan.live) {
         out.hint("`rekindle repair --all` mends corrupted ones; `rekindle scan ID` explains one.");
+    }
+    if let Some(live) = of(Status::Corrupted).find(|scan| scan.live) {
+        let id = live.session.short();
+        out.hint(&format!("The agent of {id} runs: end it, then mend it with `rekindle repair {id}`."));
     }
     if let Some(missing) = of(Status::Missing).next() {
         let id = missing.session.short();
@@ -228,7 +232,7 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
     }
     out.line(&format!(
         "  {}, {} on the chain, {}, {}",
-        count(scan.message_count, "row", "rows"),
+        count(scan.message_count, "message", "messages"),
         scan.chain_depth,
         count(scan.orphan_count, "orphan", "orphans"),
         bytes(scan.file_size),
@@ -259,8 +263,14 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
     if scan.status == Status::Empty {
         out.line("  nothing was ever said in it");
     }
-    if matches!(scan.status, Status::Corrupted | Status::Missing) {
-        out.hint(&format!("Mend it with `rekindle repair {}`.", scan.session.short()));
+    let id = scan.session.short();
+    match scan.status {
+        Status::Corrupted if scan.live => {
+            out.hint(&format!("Its agent runs: end it, then mend it with `rekindle repair {id}`."));
+        }
+        Status::Corrupted => out.hint(&format!("Mend it with `rekindle repair {id}`.")),
+        Status::Missing => out.hint(&format!("Put it back with `rekindle repair {id}`.")),
+        _ => {}
     }
 }
 

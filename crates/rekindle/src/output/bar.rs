@@ -1,4 +1,4 @@
-//! Progress on anything longer than a second, on a terminal only.
+//! Progress of what takes longer than a second, on a terminal only.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -34,6 +34,26 @@ impl Bar {
             bar
         });
         bar.set_position(done);
+    }
+}
+
+/// A line that says what takes its time, while it does.
+pub(crate) struct Busy(ProgressBar);
+
+impl Busy {
+    pub(crate) fn new(what: &'static str) -> Busy {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        bar.set_message(what);
+        Busy(bar)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -8,7 +8,11 @@ mod words;
 mod wrap;
 
 pub(crate) use ask::{Answer, Consent, agree, agree_or_show, ask, can_ask, reply};
-pub(crate) use bar::Bar;
+pub(crate) use bar::{Bar, Busy};
+
+/// What a repair, an undo and a redo do for two seconds: an agent may still write to the file that was replaced.
+pub(crate) const WATCHING: &str = "Watching for late writes to the transcript…";
+
 pub(crate) use choose::choose;
 pub(crate) use table::{Cell, Colour, Column, Fit, Table};
 pub(crate) use words::{age, ago, bytes, count, one_line, printable};

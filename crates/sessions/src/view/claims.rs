@@ -188,7 +188,7 @@ impl Claims {
             }
             Life::Alive => match activity {
                 Some((state, since)) => {
-                    let words = format!("the newest word of it is {}", state.word());
+                    let words = format!("its newest event says {}", state.word());
                     self.state.push(Claim::new(state, sure, source, words).at(since));
                 }
                 None => self.state.push(Claim::new(State::Unknown, sure, source, "it has not said yet")),

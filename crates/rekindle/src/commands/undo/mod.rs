@@ -15,7 +15,7 @@ use store::operations::{self, Effect, EffectKind, EffectState, Operation, Operat
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing, each};
-use crate::output::{Consent, Out, agree, say};
+use crate::output::{Busy, Consent, Out, WATCHING, agree, say};
 
 /// Undo what the last command changed; what was said since stays
 #[derive(Debug, clap::Args)]
@@ -129,7 +129,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         history.file(context, operation)?;
         begin(context, operation, &effects)?;
     }
+    let busy = (panes.is_none() && !args.dry_run).then(|| Busy::new(WATCHING));
     let reports = undo(context, &history, operation, &effects, panes, args.dry_run)?;
+    drop(busy);
     if !args.dry_run {
         mark(context, operation, &reports)?;
         let changed = reports.iter().filter(|report| report.status == Status::Undone);

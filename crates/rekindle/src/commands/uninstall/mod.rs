@@ -88,8 +88,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         may_go(&held.only_here)?;
     }
     if act && !(undoing.is_empty() && held.is_none()) {
-        let question =
-            if held.is_some() { "Undo this, and remove the state directory for good?" } else { "Undo this?" };
+        let question = if held.is_some() {
+            "Take all this out, and remove the state directory for good?"
+        } else {
+            "Take all this out?"
+        };
         let consent = Consent::of(args.yes, args.json);
         agree_or_show(&mut out, consent, question, |out| shown.diff(out))?;
     }

@@ -37,7 +37,7 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
     for conversation in &all {
         let Some(file) = conversation.transcript() else { continue };
         let Some(newest) = file.generations.last() else { continue };
-        if is_empty(conversation) {
+        if conversation.session.is_none() || is_empty(conversation) {
             continue;
         }
         let label = label(context, conversation, &file.name);
@@ -52,8 +52,10 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
             label.prompt.into(),
         ]);
     }
+    // The agent's own list of prompts is mirrored too, but is no conversation: no command takes it.
+    let histories = all.iter().filter(|one| one.session.is_none()).count();
     let empty = all.iter().filter(|conversation| is_empty(conversation)).count();
-    if all.len() > empty {
+    if all.len() > empty + histories {
         out.exact_line(&table.text());
         out.line("");
     }
@@ -69,8 +71,11 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         }
     }
     let stored: u64 = all.iter().map(|conversation| conversation.stored).sum();
-    let mut total =
-        format!("{} in {}", count(all.len() as u64, "conversation", "conversations"), bytes(stored));
+    let mut total = format!(
+        "{} in {}",
+        count((all.len() - histories) as u64, "conversation", "conversations"),
+        bytes(stored)
+    );
     if empty > 0 {
         let empty = count(empty as u64, "empty conversation", "empty conversations");
         total = format!("{total}; {empty} not listed");
