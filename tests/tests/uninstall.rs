@@ -30,6 +30,12 @@ fn the_state_directory_goes_only_when_nothing_is_lost() {
     home.bare_done(&["vault", "sync"]).unwrap();
     fs::remove_file(&path).unwrap();
     let (before, vault) = (contents(&home.home()).unwrap(), contents(&home.state().join("vault")).unwrap());
+    let dry = home.bare(&["uninstall", "--dry-run"]).unwrap();
+    assert!(
+        dry.stderr.contains("cannot be removed: its vault holds what exists nowhere else"),
+        "{}",
+        dry.stderr
+    );
     let refused = home.bare(&["uninstall", "--yes"]).unwrap();
     assert_eq!(refused.code(), Some(3));
     assert!(

@@ -173,9 +173,11 @@ fn whereabouts(record: &SessionRecord) -> String {
         let short: String = task.chars().take(LONGEST_TASK).collect();
         if short.len() < task.len() { format!("{short}…") } else { short }
     });
-    let minutes = Timestamp::now().duration_since(record.last_seen).as_mins().max(0);
+    let age = Timestamp::now().duration_since(record.last_seen);
+    let minutes = age.as_mins().max(0);
     let age = match minutes {
-        0..120 => format!("{minutes} m ago"),
+        0..2 => format!("{} s ago", age.as_secs().max(0)),
+        2..120 => format!("{minutes} m ago"),
         120..2880 => format!("{} h ago", minutes / 60),
         _ => format!("{} d ago", minutes / 1440),
     };

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let file = match context.target(&args.target)? {
         Target::File(file) => file,
-        Target::Gone(absent) => return Err(super::gone(&absent.session)),
+        Target::Gone(absent) => return Err(super::gone(context, &absent.session)),
     };
     let read = |error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", file.path.display()));
     let transcript = Transcript::open(&file.path, &mut Buffer::default()).map_err(read)?;

@@ -92,9 +92,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
 }
 
 /// A conversation whose transcript is not there.
-fn gone(session: &agents::SessionId) -> Failure {
-    Failure::new(Exit::Failed, format!("the transcript of {session} is gone"))
-        .hint(format!("the vault has it: rekindle repair {}", session.short()))
+fn gone(context: &Context, session: &agents::SessionId) -> Failure {
+    let failure = Failure::new(Exit::Failed, format!("the transcript of {session} is gone"));
+    let copies = context.repairer.vault.find(session).unwrap_or_default();
+    if copies.iter().any(::vault::Conversation::talks) {
+        failure.hint(format!("the vault has it: rekindle repair {}", session.short()))
+    } else {
+        failure.hint("the vault has no copy of it")
+    }
 }
 
 /// A file in which nobody says anything.

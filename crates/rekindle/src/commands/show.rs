@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
             say(&format!(
                 "The transcript is gone; this is the vault's copy. `rekindle repair {id}` puts it back."
             ));
-            if spoken { done } else { Err(super::gone(&absent.session)) }
+            if spoken { done } else { Err(super::gone(context, &absent.session)) }
         }
     }
 }
@@ -68,9 +68,9 @@ fn vaulted(context: &Context, absent: &Absent) -> Result<Vec<u8>, Failure> {
     };
     let found = vault.find(&absent.session)?.into_iter().find(of_account);
     let copy = found.as_ref().and_then(|found| Some((found, found.transcript()?)));
-    let Some((conversation, file)) = copy else { return Err(super::gone(&absent.session)) };
+    let Some((conversation, file)) = copy else { return Err(super::gone(context, &absent.session)) };
     let Some(choice) = vault.choose(conversation, file, vault::Wanted::Best)? else {
-        return Err(super::gone(&absent.session));
+        return Err(super::gone(context, &absent.session));
     };
     let mut bytes = Vec::new();
     vault.read(&conversation.key, &file.name, Some(choice.generation.number), &mut bytes)?;

@@ -101,7 +101,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         None => list::list(context, args.json),
         Some(Command::List { json }) => list::list(context, *json),
-        Some(Command::Show { save, scrollback: None, json }) => show::show(&find(context, save)?, *json),
+        Some(Command::Show { save, scrollback: None, json }) => {
+            show::show(context, &find(context, save)?, *json)
+        }
         Some(Command::Show { save, scrollback: Some(pane), json }) => {
             scrollback::show(&find(context, save)?, pane, *json)
         }

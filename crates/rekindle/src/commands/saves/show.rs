@@ -1,18 +1,21 @@
 //! What is in a save, and what changed between two.
 
+use std::path::Path;
+
 use layouts::{Save, SavedServer, compare};
 use serde_json::{Value, json};
 use store::saves::Loaded;
 use tmux::{Link, Window};
 
 use super::super::save::words;
+use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, ago, one_line};
 
 /// As much of a title or a directory as a line has room for.
 const WIDEST: usize = 60;
 
-pub(super) fn show((loaded, save): &(Loaded, Save), json: bool) -> Result<Exit, Failure> {
+pub(super) fn show(context: &Context, (loaded, save): &(Loaded, Save), json: bool) -> Result<Exit, Failure> {
     let mut out = Out::new();
     if json {
         let mut whole = loaded.whole.clone();
@@ -31,7 +34,7 @@ pub(super) fn show((loaded, save): &(Loaded, Save), json: bool) -> Result<Exit, 
             out.line(&format!("  {}{}", one_line(&session.name, WIDEST), group.unwrap_or_default()));
             for link in &session.windows {
                 if let Some(window) = shot.window(&link.window) {
-                    window_lines(&mut out, server, link, window);
+                    window_lines(context, &mut out, server, link, window);
                 }
             }
         }
@@ -39,7 +42,7 @@ pub(super) fn show((loaded, save): &(Loaded, Save), json: bool) -> Result<Exit, 
     out.finish()
 }
 
-fn window_lines(out: &mut Out, server: &SavedServer, link: &Link, window: &Window) {
+fn window_lines(context: &Context, out: &mut Out, server: &SavedServer, link: &Link, window: &Window) {
     let mark = if link.active { "*" } else { "" };
     let zoomed = if window.zoomed { "  zoomed" } else { "" };
     out.line(&format!("    {}{mark} {}{zoomed}", link.index, one_line(&window.name, WIDEST)));
@@ -50,7 +53,8 @@ fn window_lines(out: &mut Out, server: &SavedServer, link: &Link, window: &Windo
             None => one_line(&pane.command, WIDEST),
         };
         let mark = if pane.active { "*" } else { "" };
-        out.line(&format!("      {}{mark} {runs}  {}", pane.index, one_line(&pane.cwd, WIDEST)));
+        let cwd = context.short_path(Path::new(&pane.cwd));
+        out.line(&format!("      {}{mark} {runs}  {}", pane.index, one_line(&cwd, WIDEST)));
     }
 }
 

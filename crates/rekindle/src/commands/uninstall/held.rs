@@ -33,14 +33,19 @@ impl Held {
         Ok(Held { conversations: all.len(), stored, history, only_here: vault.only_here()? })
     }
 
-    pub(super) fn words(&self, dry_run: bool) -> String {
+    pub(super) fn words(&self, dry_run: bool, forget_vault: bool) -> String {
         let what = count(self.conversations as u64, "conversation", "conversations");
         let would = if dry_run { "would be" } else { "will be" };
         let history = if self.history { " and its git history" } else { "" };
         let lost = if self.only_here.is_empty() {
             "Every conversation in it also exists outside of it.".to_owned()
-        } else {
+        } else if forget_vault {
             format!("What exists nowhere else: {}.", lost(&self.only_here))
+        } else {
+            let lost = lost(&self.only_here);
+            return format!(
+                "cannot be removed: its vault holds what exists nowhere else: {lost}. Keep it with --keep-data, or remove it for good with --forget-vault."
+            );
         };
         format!("{would} removed, with the vault ({what}, {}){history}. {lost}", bytes(self.stored))
     }

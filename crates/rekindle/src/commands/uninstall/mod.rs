@@ -62,7 +62,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.json {
         shown.show(args.diff, &mut out);
         if let Some(held) = &held {
-            say(&format!("rekindle: {}: {}", short(&around.state), held.words(args.dry_run)));
+            say(&format!(
+                "rekindle: {}: {}",
+                short(&around.state),
+                held.words(args.dry_run, args.forget_vault)
+            ));
         }
         if let Some(key) = &key {
             say(&format!("rekindle: {}: {}", short(key.path()), key.words(args.dry_run)));
