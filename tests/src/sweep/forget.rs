@@ -22,7 +22,7 @@ pub(super) const FORGET: Subject = Subject {
 fn filled() -> Result<Scene> {
     let home = spoken::filled(FORGOTTEN)?;
     let bytes = Some(fs::read(home.transcript(FORGOTTEN))?);
-    Ok(Scene { home, old: bytes.clone(), new: bytes })
+    Ok(Scene { old: bytes.clone(), new: bytes, ..Scene::of(home) })
 }
 
 /// The agent's own transcript is as it was.

@@ -4,6 +4,7 @@
 //! A kill between two such calls leaves the same files behind wherever it falls, so this meets every state that a kill of the
 //! program can leave. To add a command, write a file that makes a [`Subject`] and name it in [`SUBJECTS`].
 
+mod agents;
 mod forget;
 mod tmux;
 mod transcripts;
@@ -11,14 +12,16 @@ mod vault;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::home::Home;
-use crate::process::Finished;
-use crate::trace;
+use crate::process::{self, Finished};
+use crate::rekindle::DEADLINE;
+use crate::{Lab, trace};
 
 /// A command that is swept.
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub struct Subject {
 }
 
 /// Every command that can be swept.
-pub const SUBJECTS: [&Subject; 13] = [
+pub const SUBJECTS: [&Subject; 14] = [
     &transcripts::REPAIR,
     &transcripts::UNDO,
     &transcripts::UNDO_OF_PUTTING_BACK,
@@ -50,16 +53,35 @@ pub const SUBJECTS: [&Subject; 13] = [
     &tmux::SAVE,
     &tmux::FIRST_SAVE,
     &tmux::RESTORE,
+    &agents::RESTORE,
 ];
 
 /// A home that is ready for a command, and what its transcript was and shall be.
 #[derive(Debug)]
 pub struct Scene {
-    home: Home,
+    home: Place,
     /// The transcript before; none where it is not there.
     old: Option<Vec<u8>>,
     /// The transcript after.
     new: Option<Vec<u8>>,
+}
+
+/// The home of a scene, with the real agent and its API where the scene has one.
+#[derive(Debug)]
+enum Place {
+    Home(Home),
+    Lab(Box<Lab>),
+}
+
+impl std::ops::Deref for Place {
+    type Target = Home;
+
+    fn deref(&self) -> &Home {
+        match self {
+            Place::Home(home) => home,
+            Place::Lab(lab) => &lab.home,
+        }
+    }
 }
 
 /// What a sweep over one command showed.
@@ -138,7 +160,7 @@ pub fn sweep(subject: &'static Subject, points: Points, kills: Kills, threads: u
 /// How many calls an uninterrupted run makes; it must be judged well itself.
 fn count_calls(subject: &Subject) -> Result<u64> {
     let scene = (subject.prepare)().with_context(|| format!("{}: cannot prepare", subject.name))?;
-    let watched = trace::kill_at_change(&mut scene.home.bare_command(subject.arguments), u64::MAX)?;
+    let watched = trace::kill_at_change(&mut scene.command(subject.arguments), u64::MAX)?;
     ensure!(watched.done.success(), "{} does not end well: {}", subject.name, watched.done.words());
     (subject.judge)(&scene, &watched.done).with_context(|| format!("{} without a kill", subject.name))?;
     Ok(watched.calls)
@@ -147,16 +169,16 @@ fn count_calls(subject: &Subject) -> Result<u64> {
 /// Kills a run at this call, and perhaps a second one, lets another one through, and judges. Whether there was such a call.
 fn kill_at(subject: &Subject, point: u64, second: Option<u64>) -> Result<bool> {
     let scene = (subject.prepare)().context("cannot prepare")?;
-    let watched = trace::kill_at_change(&mut scene.home.bare_command(subject.arguments), point)?;
+    let watched = trace::kill_at_change(&mut scene.command(subject.arguments), point)?;
     if watched.done.status.is_some() {
         return Ok(false);
     }
     (subject.after_kill)(&scene).context("right behind the kill")?;
     if let Some(second) = second {
-        trace::kill_at_change(&mut scene.home.bare_command(subject.arguments), second)?;
+        trace::kill_at_change(&mut scene.command(subject.arguments), second)?;
         (subject.after_kill)(&scene).with_context(|| format!("behind a second kill at call {second}"))?;
     }
-    let again = scene.home.bare(subject.arguments)?;
+    let again = process::run(&mut scene.command(subject.arguments), DEADLINE)?;
     (subject.judge)(&scene, &again).with_context(|| format!("the last run said: {}", again.words()))?;
     Ok(true)
 }
@@ -183,7 +205,19 @@ fn chosen(points: Points, calls: u64) -> Vec<u64> {
 
 impl Scene {
     fn of(home: Home) -> Scene {
-        Scene { home, old: None, new: None }
+        Scene { home: Place::Home(home), old: None, new: None }
+    }
+
+    /// The program as people call it there: with an agent, as from a shell beside it.
+    fn command(&self, arguments: &[&str]) -> Command {
+        match &self.home {
+            Place::Home(home) => home.bare_command(arguments),
+            Place::Lab(lab) => {
+                let mut command = lab.home.rekindle_command(arguments);
+                command.env_clear().envs(lab.env());
+                command
+            }
+        }
     }
 
     fn transcript(&self) -> PathBuf {
@@ -223,7 +257,7 @@ impl Scene {
 
     /// Runs a command that must end with one of these codes.
     fn ends(&self, arguments: &[&str], codes: &[i32]) -> Result<Finished> {
-        let done = self.home.bare(arguments)?;
+        let done = process::run(&mut self.command(arguments), DEADLINE)?;
         match done.code() {
             Some(code) if codes.contains(&code) => Ok(done),
             code => bail!("{arguments:?} ended with {code:?}: {}", done.words()),

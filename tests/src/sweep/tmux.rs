@@ -1,4 +1,4 @@
-//! Saving tmux, and restoring it after a crash. The panes run `cat`: what becomes of agents is the chaos rounds' to show.
+//! Saving tmux, and restoring it after a crash. The panes run `cat`; `agents` has one with a real agent.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

@@ -70,7 +70,7 @@ fn wounded() -> Result<Scene> {
     let old = [base.bytes(), b"{\"torn\":\"in the mid".to_vec()].concat();
     let (new, _) = transcript::repair_bytes(&old, Some(SESSION)).context("no repair")?;
     home.put(SESSION, &old)?;
-    Ok(Scene { home, old: Some(old), new: Some(new) })
+    Ok(Scene { old: Some(old), new: Some(new), ..Scene::of(home) })
 }
 
 /// A repaired conversation: what undo calls new is what was there before the repair.
