@@ -29,6 +29,7 @@ use tmux::{Birth, FillPlan, Respawn, Title};
 
 use crate::briefing::Briefing;
 use crate::go_on::{GoingOn, Prompt};
+use crate::known_accounts::KnownAccounts;
 use crate::outcome::{Outcome, Restored};
 use crate::pane_match::Match;
 use crate::plan::{PaneStep, Plan, ServerPlan};
@@ -47,6 +48,8 @@ pub struct Actor<'a> {
     pub records: &'a BTreeMap<SessionKey, SessionRecord>,
     /// The machine that this is: runs of another one give no start its words.
     pub machine: Machine,
+    /// The configuration directories that an agent may be started with.
+    pub accounts: KnownAccounts,
     /// The machine's key, where it is here: text without its code is told to no agent.
     pub key: Option<Key>,
     /// How many agents start at once.

@@ -19,7 +19,6 @@ use store::{SessionText, StateDir};
 use tmux::Listing;
 use transcript::{Buffer, Status, Transcript};
 
-use crate::crashed::last_place;
 use crate::half_done::copy_in_vault;
 use crate::still_running::{StillRunning, still_running};
 use crate::tracker::Tracker;
@@ -64,12 +63,17 @@ impl Briefing<'_> {
 
     /// The tasks that the tracker has for a conversation's agent.
     pub fn beads(&self, session: &SessionKey) -> Vec<Bead> {
-        self.records.get(session).map(|record| self.handoff(record).beads()).unwrap_or_default()
+        self.genuine_record(session).map(|record| self.handoff(record).beads()).unwrap_or_default()
+    }
+
+    /// The record of a conversation, where this machine wrote it. No text of another one is told to an agent, no directory that
+    /// it names is one that the tracker is run in, and no pane that it names is read.
+    fn genuine_record(&self, session: &SessionKey) -> Option<&SessionRecord> {
+        self.records.get(session).filter(|record| record.distrust(&Machine::this()).is_none())
     }
 
     fn make(&self, session: &SessionKey) -> Brief {
-        // Text of a record that is not this machine's own is told to no agent.
-        let record = self.records.get(session).filter(|record| record.distrust(&Machine::this()).is_none());
+        let record = self.genuine_record(session);
         let handoff = record.map(|record| self.handoff(record)).unwrap_or_default();
         let shown = || Some(self.shelf.as_ref()?.latest_genuine(session)?.text);
         let screen = record.and_then(|record| self.screen(record)).or_else(shown);
@@ -132,7 +136,7 @@ impl Briefing<'_> {
 
     /// What the pane still shows of the agent that died in it.
     fn screen(&self, record: &SessionRecord) -> Option<String> {
-        let place = last_place(record)?;
+        let place = record.genuine_place(&Machine::this())?;
         if self.has_successor(record, place) {
             return None;
         }

@@ -6,7 +6,7 @@ mod tests;
 use std::path::Path;
 
 use jiff::Timestamp;
-use store::record::{SessionRecord, Status, TmuxPlace};
+use store::record::{Machine, SessionRecord, Status, TmuxPlace};
 use tmux::{PaneRef, PaneShot};
 
 use crate::pane_match::{Live, Occupant};
@@ -28,15 +28,14 @@ pub fn crashed<'a>(
     found
 }
 
-/// The pane that a conversation was in last.
-pub fn last_place(record: &SessionRecord) -> Option<&TmuxPlace> {
-    record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()))
-}
-
 /// What stands at a conversation's place in another life of its server, in the same directory: a shell where its agent should
 /// be, an agent that knows nothing, as tmux-resurrect leaves them, or a pane that waits for its user. The pane, and the word for why its agent is gone.
-pub fn left_in_place<'a>(record: &SessionRecord, live: &'a Live) -> Option<(&'a PaneShot, &'static str)> {
-    let place = last_place(record)?;
+pub fn left_in_place<'a>(
+    record: &SessionRecord,
+    here: &Machine,
+    live: &'a Live,
+) -> Option<(&'a PaneShot, &'static str)> {
+    let place = record.genuine_place(here)?;
     if (live.shot.pid, live.shot.start_time) == (place.server, place.started) {
         return None;
     }
@@ -56,10 +55,17 @@ pub fn left_in_place<'a>(record: &SessionRecord, live: &'a Live) -> Option<(&'a 
 
 /// Where a conversation comes back that was in a pane: there, where only a shell is left in it and nobody else comes back in
 /// it, else in a new window of its session. `live` is what there is on its server now, `before` what is brought back besides.
-pub fn own_place(record: &SessionRecord, live: Option<&Live>, before: &Plan) -> Option<Destination> {
-    let place = last_place(record)?;
+/// Nothing where no genuine run was in a pane.
+pub fn own_place(
+    record: &SessionRecord,
+    here: &Machine,
+    live: Option<&Live>,
+    before: &Plan,
+) -> Option<Destination> {
+    let place = record.genuine_place(here)?;
     let taken = before.seated(&place.socket);
-    let own = live.and_then(|live| own_pane(place, live).or_else(|| Some(left_in_place(record, live)?.0)));
+    let own =
+        live.and_then(|live| own_pane(place, live).or_else(|| Some(left_in_place(record, here, live)?.0)));
     Some(match own.filter(|pane| !taken.contains(&pane.id)) {
         Some(pane) => Destination::Pane {
             pane: pane.id.clone(),

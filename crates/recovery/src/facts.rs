@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agents::SessionKey;
-use agents::claude::launch::Bypass;
+use agents::claude::launch::{Bypass, StartAccount};
 use agents::claude::versions::of_program;
 use agents::claude::{Owner, Owners, is_trusted, slug};
 use jiff::{SignedDuration, Timestamp};
@@ -15,11 +15,12 @@ use semver::Version;
 use sessions::Settled;
 use sessions::view::{Sources, View};
 use store::config::ResumeFallback;
-use store::record::{GenuineRun, Grade, Machine, Run, SessionRecord};
+use store::record::{GenuineRun, Grade, Machine, SessionRecord};
 use store::spool;
 use transcript::{Buffer, Status as Scanned};
 
 use crate::decide::{OwnerFact, Remembered, TranscriptFact, ladder};
+use crate::known_accounts::{KnownAccount, KnownAccounts};
 use crate::live_owner::LiveOwner;
 use crate::preconditions::quota;
 use crate::recipe::{Launch, Recipe, in_words};
@@ -43,6 +44,8 @@ pub struct Ground<'a> {
     home: Option<PathBuf>,
     /// The machine that this is.
     pub(crate) machine: Machine,
+    /// The configuration directories that an agent may be started with.
+    accounts: KnownAccounts,
     /// Until when the quota of an account is spent.
     spent: BTreeMap<PathBuf, String>,
 }
@@ -65,12 +68,14 @@ const OLDEST: Version = Version::new(2, 1, 31);
 
 impl<'a> Ground<'a> {
     /// Looks at transcripts, vault, records and the machine. `home` is where the agent's own settings are; at so many per
-    /// cent nothing is left of a quota. `around` is the socket of the tmux server that its user is in.
+    /// cent nothing is left of a quota. `around` is the socket of the tmux server that its user is in. `accounts` are those that
+    /// an agent may be started with.
     pub fn look(
         repairer: &'a Repairer,
         settled: &'a Settled,
         home: Option<PathBuf>,
         around: Option<PathBuf>,
+        accounts: KnownAccounts,
         quota_spent_at: u32,
         now: Timestamp,
     ) -> Ground<'a> {
@@ -89,6 +94,7 @@ impl<'a> Ground<'a> {
             now,
             home,
             machine,
+            accounts,
             spent,
         }
     }
@@ -120,9 +126,10 @@ impl<'a> Ground<'a> {
             _ => Grade::Guess,
         };
         let places_agree = record.is_some_and(|record| {
-            let place = record.place.as_ref().or(record.run().and_then(|run| run.tmux.as_ref()));
+            let place = record.genuine_place(&self.machine);
             place.is_some_and(|place| place.reference == reference) && record.cwd == agent.cwd
         });
+        let account = self.accounts.of_session(self.repairer, session, record);
         let remembered = Remembered {
             session: session.clone(),
             grade,
@@ -132,15 +139,19 @@ impl<'a> Ground<'a> {
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
             out_of_sight: record.and_then(SessionRecord::config_dir).filter(|account| !self.sees(account)),
+            unknown_account: account.as_ref().err().cloned(),
             owner: self.owner_fact(session, path.as_deref()),
             transcript,
             places_agree,
             directory_there: directory.as_deref().is_some_and(Path::is_dir),
             transcript_there: path
-                .as_deref()
+                .clone()
+                .or_else(|| self.in_vault(session, transcript))
                 .zip(directory.as_deref())
-                .is_none_or(|(path, at)| belongs(path, at)),
-            trusted: directory.as_deref().and_then(|folder| self.trusted(record, folder)),
+                .is_none_or(|(path, at)| belongs(&path, at)),
+            trusted: directory
+                .as_deref()
+                .and_then(|folder| self.trusted(record, account.as_ref().ok()?.as_ref(), folder)),
             argv_refused: match &argv {
                 Some(argv) => argv.as_ref().err().map(ToString::to_string),
                 None => Some("no new conversation can be named".to_owned()),
@@ -149,7 +160,9 @@ impl<'a> Ground<'a> {
                 .into_iter()
                 .flatten()
                 .flat_map(|argv| argv.notes)
-                .map(|note| in_words(&note))
+                .map(|note| {
+                    recipe.as_ref().and_then(Recipe::says_untrusted).unwrap_or_else(|| in_words(&note))
+                })
                 .chain(self.still_running(session).iter().map(StillRunning::says))
                 .chain(lost.map(|lost| note_of(&lost, session)))
                 .collect(),
@@ -158,6 +171,15 @@ impl<'a> Ground<'a> {
                 .and_then(|account| self.spent.get(&account).cloned()),
         };
         Known { facts: remembered, recipe, directory }
+    }
+
+    /// Where a transcript that only the vault has is put back.
+    fn in_vault(&self, session: &SessionKey, transcript: TranscriptFact) -> Option<PathBuf> {
+        if transcript != (TranscriptFact::Missing { in_vault: true }) {
+            return None;
+        }
+        let first = self.repairer.vaulted_of(session).ok()?.into_iter().next()?;
+        Some(first.config.join(&first.transcript()?.name))
     }
 
     /// The commands that outlive a conversation's agent.
@@ -204,17 +226,23 @@ impl<'a> Ground<'a> {
         self.live_owner(session, &self.owner(session, path.as_deref()))
     }
 
-    fn trusted(&self, record: Option<&SessionRecord>, folder: &Path) -> Option<bool> {
-        let run = record.and_then(SessionRecord::run)?;
-        let own = run.genuine(&self.machine).map(GenuineRun::run);
-        let settings = match own
-            .unwrap_or(&Run { env: BTreeMap::new(), ..run.clone() })
-            .env
-            .get("CLAUDE_CONFIG_DIR")
-            .filter(|config| !config.is_empty())
-        {
-            Some(config) => Path::new(config).join(".claude.json"),
-            None => self.home.as_deref()?.join(".claude.json"),
+    /// Whether its user has trusted a directory, by the settings that its agent will read.
+    fn trusted(
+        &self,
+        record: Option<&SessionRecord>,
+        account: Option<&KnownAccount>,
+        folder: &Path,
+    ) -> Option<bool> {
+        record.and_then(SessionRecord::run)?;
+        let home = self.home.as_deref();
+        let genuine = record.and_then(|record| record.genuine_run(&self.machine)).map(GenuineRun::run);
+        let named = genuine.and_then(|run| run.env.get("CLAUDE_CONFIG_DIR")).filter(|dir| !dir.is_empty());
+        let of_account = account.map(|account| StartAccount::of(account.dir(), home));
+        let settings = match (named, of_account) {
+            (Some(named), _) => Path::new(named).join(".claude.json"),
+            // Without a genuine run nothing but the account names it.
+            (None, Some(StartAccount::At(config))) if genuine.is_none() => config.join(".claude.json"),
+            (None, _) => home?.join(".claude.json"),
         };
         is_trusted(&settings, folder)
     }

@@ -108,12 +108,23 @@ pub struct Wanted {
     pub stale_after: SignedDuration,
     /// What was closed is made again: the user named it.
     pub again: bool,
-    /// Nobody asked for it: what its user may have left as it is stays so.
-    pub automatic: bool,
+    /// How its user asked for it.
+    pub asked: Asked,
     /// Whether agents start, or wait for their user.
     pub resume: AutoResume,
     /// What becomes of conversations that cannot simply be resumed.
     pub fallback: ResumeFallback,
+}
+
+/// How a user asked for a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Not at all: what its user may have left as it is stays so.
+    ByItself,
+    /// For everything that is missing, without naming it: a record that this machine did not write stays as it is.
+    All,
+    /// For this very one.
+    Name,
 }
 
 /// Makes the plan for a save.

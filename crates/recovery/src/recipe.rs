@@ -25,6 +25,17 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// What its user should know of a start whose flags no genuine run gives.
+    pub(crate) fn says_untrusted(&self) -> Option<String> {
+        let id = self.session.short();
+        (self.recorded.0 == Recorded::Untrusted).then(|| {
+            format!(
+                "it starts without its recorded flags, because this machine did not write its record; \
+                 `rekindle trust {id}` shows them"
+            )
+        })
+    }
+
     /// The conversation that an agent is in after this.
     pub fn session(&self, act: Act) -> &SessionKey {
         if act == Act::Fresh { &self.fresh } else { &self.session }

@@ -13,7 +13,7 @@ use tmux::{PanePlan, SessionPlan, WindowPlan};
 use crate::decide::{Decision, OwnerFact, Remembered, decide};
 use crate::facts::{Ground, Known};
 use crate::pane_match::{Match, MatchedBy};
-use crate::plan::{PaneStep, Plan, ServerPlan, Wanted, Weighed};
+use crate::plan::{Asked, PaneStep, Plan, ServerPlan, Wanted, Weighed};
 
 /// Where it is brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,23 +42,24 @@ pub enum Destination {
 impl Remembered {
     /// What is decided upon, and who asked: where nobody did, everything stays as it is known.
     fn weighed_for(self, wanted: Wanted) -> (Remembered, &'static str) {
-        if wanted.automatic {
-            return (self, "nobody asked for it: it comes back by itself");
-        }
-        (self.wanted_by_its_user(wanted.now), "its user asked for it")
+        let says = match wanted.asked {
+            Asked::ByItself => return (self, "nobody asked for it: it comes back by itself"),
+            Asked::All => "its user asked for everything that crashed",
+            Asked::Name => "its user asked for it",
+        };
+        (self.wanted_by_its_user(wanted.now), says)
     }
 
     /// The same, where its user has said that it is this conversation that is wanted, whatever is known of its place and
-    /// age. Who is in it and what is left of it remains what it is; whether its folder is trusted, its user is there to
-    /// say.
+    /// age. Who is in it, what is left of it and whether this machine wrote its record remains what it is. Whether its folder is
+    /// trusted, its user is there to say, unless a record names the folder that this machine did not write.
     #[must_use]
     fn wanted_by_its_user(self, now: Timestamp) -> Remembered {
         Remembered {
             grade: Grade::Proven,
-            distrusted: None,
             persistent: true,
             last_seen: now,
-            trusted: None,
+            trusted: self.trusted.filter(|_| self.distrusted.is_some()),
             quota_spent: None,
             ..self
         }
@@ -69,7 +70,8 @@ impl Wanted {
     /// The same for one conversation. It is no restore that its user could have turned off, and whoever asks for it wants as
     /// much of it as can be had.
     fn for_one(self) -> Wanted {
-        let fallback = if self.automatic { self.fallback } else { ResumeFallback::Repair };
+        let by_itself = self.asked == Asked::ByItself;
+        let fallback = if by_itself { self.fallback } else { ResumeFallback::Repair };
         Wanted { resume: AutoResume::Always, fallback, ..self }
     }
 }
@@ -192,6 +194,7 @@ mod tests {
             persistent: false,
             last_seen: Timestamp::UNIX_EPOCH,
             out_of_sight: None,
+            unknown_account: None,
             owner: OwnerFact::Nobody,
             transcript: TranscriptFact::Healthy,
             places_agree: false,
@@ -207,21 +210,24 @@ mod tests {
     #[test]
     fn what_its_user_may_waive_stands_where_nobody_asked() {
         let check = |change: &dyn Fn(&mut Remembered), by_itself: Act, asked_for: Act| {
-            for (automatic, expect, says) in [(true, by_itself, "by itself"), (false, asked_for, "its user")]
-            {
+            for (asked, expect, says) in [
+                (Asked::ByItself, by_itself, "by itself"),
+                (Asked::All, asked_for, "its user"),
+                (Asked::Name, asked_for, "its user"),
+            ] {
                 let mut facts = crashed();
                 change(&mut facts);
                 let wanted = Wanted {
                     now: Timestamp::from_second(3600).unwrap(),
                     stale_after: SignedDuration::from_mins(90),
                     again: true,
-                    automatic,
+                    asked,
                     resume: AutoResume::Never,
                     fallback: ResumeFallback::Error,
                 };
-                let (facts, asked) = facts.weighed_for(wanted);
-                assert!(asked.contains(says), "{asked}");
-                assert_eq!(decide(&facts, &wanted.for_one()).act, expect, "automatic: {automatic}");
+                let (facts, told) = facts.weighed_for(wanted);
+                assert!(told.contains(says), "{told}");
+                assert_eq!(decide(&facts, &wanted.for_one()).act, expect, "{asked:?}");
             }
         };
         check(&|_| {}, Act::Resume, Act::Resume);

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
-    Act, Acted, Actor, BY_ITSELF, Briefing, DecisionRecord, GoingOn, Ground, Live, Outcome, PaneStep, Plan,
-    Restored, Wanted,
+    Act, Acted, Actor, Asked, BY_ITSELF, Briefing, DecisionRecord, GoingOn, Ground, KnownAccounts, Live,
+    Outcome, PaneStep, Plan, Restored, Wanted,
 };
 use repair::OpenOperation;
 use serde_json::{Value, json};
@@ -73,16 +73,23 @@ pub(crate) fn settled(context: &Context) -> Result<Settled, Failure> {
 /// Where facts come from.
 pub(crate) fn ground<'a>(context: &'a Context, settled: &'a Settled) -> Ground<'a> {
     let (home, spent_at) = (context.home.clone(), context.config.quota.switch_at);
-    Ground::look(&context.repairer, settled, home, Context::around(), spent_at, Timestamp::now())
+    let accounts = known_accounts(context, settled);
+    Ground::look(&context.repairer, settled, home, Context::around(), accounts, spent_at, Timestamp::now())
+}
+
+/// The configuration directories that an agent may be started with.
+fn known_accounts(context: &Context, settled: &Settled) -> KnownAccounts {
+    let named = context.around.named_configs(&context.config);
+    KnownAccounts::of(named, settled.records.values(), settled.world.machine(), context.reading_key())
 }
 
 /// What is wanted, by the configuration.
-pub(crate) fn wanted(context: &Context, again: bool, automatic: bool) -> Wanted {
+pub(crate) fn wanted(context: &Context, again: bool, asked: Asked) -> Wanted {
     let stale_after =
         SignedDuration::try_from(context.config.restore.stale_after).unwrap_or(SignedDuration::MAX);
     let claude = &context.config.claude;
     let (resume, fallback) = (claude.auto_resume_on_restore, claude.resume_fallback);
-    Wanted { now: Timestamp::now(), stale_after, again, automatic, resume, fallback }
+    Wanted { now: Timestamp::now(), stale_after, again, asked, resume, fallback }
 }
 
 /// What there is on these servers.
@@ -170,6 +177,7 @@ pub(crate) fn act(
         repairer: &context.repairer,
         records: &settled.records,
         machine: settled.world.machine(),
+        accounts: known_accounts(context, settled),
         key: context.reading_key(),
         max_parallel: manner.max_parallel.unwrap_or(restore.max_parallel) as usize,
         lazy: manner.lazy.unwrap_or(restore.lazy),

@@ -80,6 +80,13 @@ impl Paths {
         self.all_configs(config, Vec::new())
     }
 
+    /// Every configuration directory that the environment, the home or the configuration names. No record adds one: an agent may
+    /// be started with each of them.
+    pub fn named_configs(&self, config: &Config) -> Vec<PathBuf> {
+        let slots = config.slots.iter().map(|slot| self.expand(&slot.config_dir));
+        self.claude.clone().into_iter().chain([self.home.join(".claude")]).chain(slots).collect()
+    }
+
     fn all_configs(&self, config: &Config, of_records: Vec<PathBuf>) -> Vec<ConfigDir> {
         let slots = config.slots.iter().map(|slot| self.expand(&slot.config_dir));
         let extra: Vec<PathBuf> = slots.chain(of_records).collect();

@@ -129,7 +129,10 @@ impl Settler {
             record::strip_power(&mut held.record);
             held.record.accept_words();
             let untrusted = held.record.distrust(&Machine::this()).is_some();
+            // Its account was shown, wherever the record says it.
+            let account = held.record.config_dir();
             if let Some(run) = held.record.runs.last_mut().filter(|_| untrusted) {
+                run.config_dir = account;
                 run.provenance = Some(Provenance::Accepted);
                 run.accepted_on = Machine::this().id().map(str::to_owned);
                 run.grade = None;

@@ -17,6 +17,7 @@ use super::retry_policy::NOT_FOUND;
 use super::start::Started;
 use super::{Actor, TMUX_DEADLINE};
 use crate::decide::Act;
+use crate::known_accounts::KnownAccount;
 use crate::outcome::{Outcome, Restored};
 
 /// What can be said of a start by now.
@@ -141,7 +142,7 @@ impl Actor<'_> {
             event.event == "SessionStart"
                 && event.launch.as_ref().is_some_and(|launch| launch.env.iter().any(nonce))
         });
-        let expected = started.config.as_deref();
+        let expected = started.account.as_ref().map(KnownAccount::dir);
         ours.map(|event| {
             let is_another = |config: &PathBuf| expected.is_some_and(|own| are_two_accounts(config, own));
             Spoken { at: event.at, another_account: event.config_dir().filter(is_another) }

@@ -1,6 +1,6 @@
 //! Starting an agent: its lease, its transcript, its words and variables, what it is told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
@@ -8,7 +8,6 @@ use agents::claude::launch::{StartAccount, start_environment};
 use agents::claude::{CHILD_VARIABLES, newest_row_ms};
 use context::ToolCall;
 use jiff::Timestamp;
-use repair::Target;
 use store::durable;
 use store::launch::{Ended, Launch};
 use store::lock::Lock;
@@ -23,9 +22,11 @@ use crate::decide::OwnerFact;
 use crate::facts::expected_transcript;
 use crate::go_on::Prompt;
 use crate::half_done::half_done;
+use crate::known_accounts::KnownAccount;
 use crate::outcome::{Outcome, Restored};
 use crate::plan::PaneStep;
 use crate::preconditions;
+use crate::recipe::Recipe;
 
 /// For so long what was seen of the machine counts: less than anybody needs to start an agent by hand.
 const STILL_TRUE: Duration = Duration::from_secs(2);
@@ -36,8 +37,8 @@ pub(super) struct Started<'p> {
     pub(super) pane: String,
     /// The conversation that it is to be in: a fresh agent has a new one.
     pub(super) session: SessionKey,
-    /// The configuration directory that it is to work with, where that is known.
-    pub(super) config: Option<PathBuf>,
+    /// The account that it is to work for, where that is known.
+    pub(super) account: Option<KnownAccount>,
     pub(super) nonce: String,
     pub(super) launch: Launch,
     /// How much of its spool is older than this start.
@@ -70,7 +71,12 @@ impl<'p> Started<'p> {
 
     /// A reason, with what else its user should know of this start.
     pub(super) fn told_whole(&self, reason: String) -> String {
-        self.with_what_is_missing(self.attempt.with_what_failed(reason))
+        let reason = self.with_what_is_missing(self.attempt.with_what_failed(reason));
+        let untrusted = self.step().recipe.as_ref().and_then(Recipe::says_untrusted);
+        match untrusted.filter(|words| !reason.contains(words)) {
+            Some(words) => format!("{reason}; {words}"),
+            None => reason,
+        }
     }
 
     /// A reason, with the keys that this start did not have.
@@ -147,6 +153,12 @@ impl Actor<'_> {
         if let Some(why) = self.taken_since(&old, record) {
             return Err(NotReady::Never(Outcome::Refused, why));
         }
+        // Nothing is mended or put back for an agent that is not started.
+        let account = || {
+            let known = self.accounts.of_session(self.repairer, &old, record);
+            known.map_err(|unknown| NotReady::Never(Outcome::Refused, unknown.to_string()))
+        };
+        account()?;
         let transcript = record.and_then(|record| record.transcript_path.as_deref());
         let open = self.half_done(&old);
         let how = attempt.healed(self.heal(&old, act).map_err(failed)?);
@@ -164,11 +176,12 @@ impl Actor<'_> {
         let has = |name: &str| tmux::has_variable(socket, name, TMUX_DEADLINE);
         // A server that is yet to be started has what this process has.
         let present = |name: &str| has(name).unwrap_or_else(|| self.around.contains(name));
-        let config = self.config_of(&old);
+        let account = account()?;
         let home = self.variables.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
-        let account =
-            config.as_deref().map_or(StartAccount::Unknown, |config| StartAccount::of(config, home));
-        let start = start_environment(recorded.into_iter().flatten(), account, Some(socket), &nonce, present);
+        let start_account =
+            account.as_ref().map_or(StartAccount::Unknown, |account| StartAccount::of(account.dir(), home));
+        let recorded = recorded.into_iter().flatten();
+        let start = start_environment(recorded, start_account, Some(socket), &nonce, present);
         // The agent itself submits a prompt among its arguments, once: nothing is typed.
         let submitted = told.prompt.clone().filter(|_| self.go_on.submits());
         let words = with_prompt(&argv.words, &session, submitted);
@@ -183,7 +196,7 @@ impl Actor<'_> {
             attempt: attempt.clone(),
             pane: String::new(),
             session,
-            config,
+            account,
             nonce,
             launch,
             offset,
@@ -199,15 +212,6 @@ impl Actor<'_> {
             program,
             _lease: lease,
         })
-    }
-
-    /// The account of a conversation: where its transcript is, else where its record says.
-    fn config_of(&self, session: &SessionKey) -> Option<PathBuf> {
-        let of_record = || self.records.get(session).and_then(SessionRecord::account_dir);
-        match self.repairer.transcript_of(session) {
-            Ok(Target::File(file)) => Some(file.config.path().to_path_buf()),
-            _ => of_record(),
-        }
     }
 
     /// What was half done, read once: before a second attempt the transcript may have been mended.

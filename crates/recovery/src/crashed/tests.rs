@@ -115,7 +115,7 @@ fn window(session: &str, there: Option<&str>, index: u32) -> Destination {
 #[test]
 fn everybody_gets_the_own_pane_or_a_window_of_the_own() {
     let check = |record: &SessionRecord, live: Option<Live>, expect: Destination| {
-        assert_eq!(own_place(record, live.as_ref(), &Plan::default()), Some(expect));
+        assert_eq!(own_place(record, &Machine::default(), live.as_ref(), &Plan::default()), Some(expect));
     };
     let own = || Destination::Pane {
         pane: "%2".into(),
@@ -143,7 +143,7 @@ fn a_pane_is_given_away_once() {
         let mut places = Vec::new();
         for id in ["newest", "older", "oldest"] {
             let gone = crashed_in(id, 11, "work:0.0");
-            let place = own_place(&gone, Some(&now), &plan).unwrap();
+            let place = own_place(&gone, &Machine::default(), Some(&now), &plan).unwrap();
             plan = with(plan, &gone, &place);
             places.push(place);
         }
@@ -160,7 +160,7 @@ fn what_stands_in_its_place_tells_why_it_is_gone() {
     let mut moved = gone.clone();
     moved.cwd = Some("/b".into());
     let check = |record: &SessionRecord, live: Live, expect: Option<&str>| {
-        assert_eq!(left_in_place(record, &live).map(|(_, word)| word), expect);
+        assert_eq!(left_in_place(record, &Machine::default(), &live).map(|(_, word)| word), expect);
     };
     let agent = |empty| Occupant::Agent { session: None, empty };
     check(&gone, live(2, Occupant::Shell), Some("shell_instead"));

@@ -7,7 +7,7 @@ use layouts::{Agent, SavedServer};
 use store::record::Grade;
 use tmux::PaneShot;
 
-use super::{Asks, PaneStep, SavedText, Wanted, Weighed};
+use super::{Asked, Asks, PaneStep, SavedText, Wanted, Weighed};
 use crate::decide::{Act, Decision, decide};
 use crate::facts::Ground;
 use crate::infer_session::{InferredSession, goes_on_as, ran_agent, was_only_agent, whose};
@@ -185,10 +185,12 @@ impl Judge<'_> {
                 let panes = candidates.join(" or ");
                 decision(Act::Offer, format!("it may have been in {panes}: nothing says which; {how}"))
             }
-            (_, Some(Occupant::Shell)) if same_life && self.wanted.automatic && !step.ours => decision(
-                Act::Nothing,
-                format!("its agent ended here: rekindle recover {} brings it back", session.short()),
-            ),
+            (_, Some(Occupant::Shell)) if same_life && self.wanted.asked == Asked::ByItself && !step.ours => {
+                decision(
+                    Act::Nothing,
+                    format!("its agent ended here: rekindle recover {} brings it back", session.short()),
+                )
+            }
             _ => decide(&facts, &self.wanted),
         };
         // Nothing is shown in a pane that is there already: the report says what to do.

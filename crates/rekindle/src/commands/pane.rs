@@ -4,7 +4,7 @@ use agents::SessionKey;
 use agents::claude::end;
 use clap::Subcommand;
 use jiff::Timestamp;
-use recovery::{Act, Destination, GoingOn, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
+use recovery::{Act, Asked, Destination, GoingOn, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
 use store::journal::{Entry, Journal};
 
 use crate::context::Context;
@@ -98,7 +98,7 @@ fn bring(
     let settled = restoring::settled(context)?;
     let ground = restoring::ground(context, &settled);
     let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane, in_front: None };
-    let wanted = restoring::wanted(context, true, false);
+    let wanted = restoring::wanted(context, true, Asked::Name);
     let plan = bring_back(&ground, session, here.socket, &destination, wanted);
     let refused = plan.panes().find(|step| !step.decision.act.starts());
     if let Some(step) = refused {
@@ -148,7 +148,8 @@ fn may_be_ended(context: &Context, args: &TakeArgs, here: &Here) -> Result<LiveO
     };
     match Found::seen_from(who, Some(here), &settled.world) {
         Found::Somebody { who, taking: Taking::End } => {
-            let decided = if_nobody_were_in_it(&ground, session, restoring::wanted(context, true, false));
+            let decided =
+                if_nobody_were_in_it(&ground, session, restoring::wanted(context, true, Asked::Name));
             // An agent that knows nothing is no answer: this one may remember.
             if !decided.act.starts() || matches!(decided.act, Act::Fresh | Act::Begin) {
                 return Err(refused(format!("{} stays: {}", who.whom(), decided.reason)));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use recovery::{DecisionRecord, PaneDecision, Restored, Selector, plan};
+use recovery::{Asked, DecisionRecord, PaneDecision, Restored, Selector, plan};
 use serde_json::{Value, json};
 use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 use store::order::newest_first;
@@ -178,7 +178,7 @@ fn panes(
         let sockets = record.panes.iter().map(|pane| pane.socket.clone()).collect();
         let alive = restoring::look(&sockets, &settled)?;
         let ground = restoring::ground(context, &settled);
-        let wanted = restoring::wanted(context, true, false);
+        let wanted = restoring::wanted(context, true, Asked::All);
         let planned = plan(&save, &Selector::new(&places), &alive, &ground, wanted);
         drop(ground);
         if dry_run || planned.is_empty() {
@@ -205,7 +205,8 @@ fn by_name_again(context: &Context, record: &DecisionRecord, dry_run: bool) -> R
     }
     let _alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
-    recover::bring_all_back(context, &settled, &sessions, "recover")
+    // Nobody names them now: a session whose record is no longer this machine's own is left out.
+    recover::bring_all_back(context, &settled, &sessions, Asked::All, "recover")
 }
 
 /// What was done again has an effect of its own by now, in the place of the one that was undone.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use layouts::{Save, Taken};
 use recovery::{
-    Act, Continued, DecisionRecord, GoingOn, Match, Outcome, PaneDecision, Plan, Restored, Selector, carried,
-    plan,
+    Act, Asked, Continued, DecisionRecord, GoingOn, Match, Outcome, PaneDecision, Plan, Restored, Selector,
+    carried, plan,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
@@ -110,7 +110,7 @@ fn planned(context: &Context, args: &Args) -> Result<(Settled, Plan, Save), Fail
     let alive = restoring::look(&sockets, &settled)?;
     let ground = restoring::ground(context, &settled);
     let again = args.save.is_some() || !args.only.is_empty();
-    let wanted = restoring::wanted(context, again, args.by.is_automatic());
+    let wanted = restoring::wanted(context, again, args.by.asked());
     let planned = plan(&save, &only, &alive, &ground, wanted);
     drop(ground);
     Ok((settled, planned, save))
@@ -122,7 +122,13 @@ pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Pl
     let sockets: BTreeSet<_> = save.servers.iter().map(|server| server.tmux.socket.clone()).collect();
     let alive = restoring::look(&sockets, settled).ok()?;
     let ground = restoring::ground(context, settled);
-    Some(plan(&save, &Selector::new(&[]), &alive, &ground, restoring::wanted(context, false, true)))
+    Some(plan(
+        &save,
+        &Selector::new(&[]),
+        &alive,
+        &ground,
+        restoring::wanted(context, false, Asked::ByItself),
+    ))
 }
 
 /// What the last restore did.

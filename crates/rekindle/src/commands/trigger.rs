@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use layouts::Save;
+use recovery::Asked;
 use store::lock::{Lock, LockError};
 use tmux::Listing;
 
@@ -33,6 +34,11 @@ const TRIES: u32 = 30;
 const POLL: Duration = Duration::from_millis(100);
 
 impl Trigger {
+    /// How its user asked for it.
+    pub(crate) fn asked(self) -> Asked {
+        if self.is_automatic() { Asked::ByItself } else { Asked::All }
+    }
+
     pub(crate) fn is_automatic(self) -> bool {
         self != Trigger::Manual
     }

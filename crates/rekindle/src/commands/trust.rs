@@ -66,14 +66,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         settler.accept(&unaccepted, &context.around.machine_key, Timestamp::now(), PATIENCE)?;
     }
     if args.json {
-        let sessions: Vec<Value> = unaccepted.iter().map(as_json).collect();
+        let sessions: Vec<Value> = unaccepted.iter().map(|one| as_json(context, one)).collect();
         out.json(json!({
             "unreadable": unreadable, "dryRun": args.dry_run, "accepted": accepts, "newKey": lost_key.is_some(), "sessions": sessions,
         }));
     } else if accepts {
         out.line(&format!("Accepted {}.", count(unaccepted.len() as u64, "session", "sessions")));
     } else if !needed && unreadable.is_empty() {
-        out.line("This machine wrote every record. Nothing to accept.");
+        out.line("Nothing to accept: what each record would start, this machine wrote itself.");
     }
     out.finish_as(if unreadable.is_empty() { Exit::Done } else { Exit::Partly })
 }
@@ -94,12 +94,14 @@ fn words_of(one: &Unaccepted) -> String {
 }
 
 /// The variables that a start would set and this process does not have, with the values they would get.
-fn changes_of(one: &Unaccepted) -> BTreeMap<String, String> {
+fn changes_of(context: &Context, one: &Unaccepted) -> BTreeMap<String, String> {
     let recorded = one.record.run().map(|run| run.env.clone()).unwrap_or_default();
     // The agent comes back in the tmux server that it was in.
     let server = recorded.get("TMUX").and_then(|value| value.split(',').next()).map(Path::new);
     let pairs = recorded.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let start = start_environment(pairs, StartAccount::Unknown, server, "", |_| true);
+    let account = one.record.account_dir();
+    let account = account.as_deref().map(|dir| StartAccount::of(dir, context.home.as_deref()));
+    let start = start_environment(pairs, account.unwrap_or(StartAccount::Unknown), server, "", |_| true);
     let differs = |(name, value): &(String, String)| {
         name != NONCE && !value.is_empty() && std::env::var(name).ok().as_ref() != Some(value)
     };
@@ -123,7 +125,7 @@ fn show(context: &Context, one: &Unaccepted, out: &mut Out) {
         out.line(&format!("  {what}: {}", one_line(text, usize::MAX)));
     }
     out.line(&format!("  would start: {}", one_line(&words_of(one), usize::MAX)));
-    for (name, value) in changes_of(one) {
+    for (name, value) in changes_of(context, one) {
         out.line(&format!("  with {}", one_line(&redact::redact(&format!("{name}={value}")), usize::MAX)));
     }
 }
@@ -137,9 +139,9 @@ fn words_said(record: &SessionRecord) -> impl Iterator<Item = (&'static str, &st
     [("name", name), ("task", task)].into_iter().filter_map(|(what, text)| Some((what, text?)))
 }
 
-fn as_json(one: &Unaccepted) -> Value {
+fn as_json(context: &Context, one: &Unaccepted) -> Value {
     json!({
         "sessionId": one.record.session_id.as_str(), "name": one.record.shown_name(), "task": one.record.shown_task(), "cwd": one.record.cwd,
-        "why": one.why, "argv": one.record.run().and_then(|run| run.argv.clone()), "env": changes_of(one),
+        "why": one.why, "argv": one.record.run().and_then(|run| run.argv.clone()), "env": changes_of(context, one),
     })
 }

@@ -6,7 +6,7 @@ use agents::claude::pid_domain::PidDomain;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Given, Grade, Run, SAID_GONE, SessionRecord, UntrustedWords};
+use super::{Evidence, Given, Grade, Run, SAID_GONE, SessionRecord, TmuxPlace, UntrustedWords};
 
 /// Where a run's arguments, environment and pane come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,11 @@ impl<'a> GenuineRun<'a> {
     pub fn cwd(self) -> Option<&'a Path> {
         self.0.cwd.as_deref()
     }
+
+    /// Its configuration directory, whose settings run code.
+    pub fn config_dir(self) -> Option<&'a Path> {
+        self.0.config_dir.as_deref()
+    }
 }
 
 impl Run {
@@ -95,6 +100,20 @@ impl SessionRecord {
     /// The newest run, where it is genuine.
     pub fn genuine_run(&self, here: &Machine) -> Option<GenuineRun<'_>> {
         self.run()?.genuine(here)
+    }
+
+    /// The pane that it was in last; nothing where its newest run is not genuine: a pane is bound by a genuine run alone.
+    pub fn genuine_place(&self, here: &Machine) -> Option<&TmuxPlace> {
+        let run = self.genuine_run(here)?.run();
+        self.place.as_ref().or(run.tmux.as_ref())
+    }
+
+    /// The directories that its own genuine run vouches for as its account: where the agent was told to work, and the folder
+    /// that was behind that path when the account was learned. A record that had lost its code has learned nothing.
+    pub fn genuine_account_dirs(&self, here: &Machine) -> Vec<&Path> {
+        let Some(run) = self.genuine_run(here) else { return Vec::new() };
+        let learned = self.account_here().filter(|_| untrusted_since(self).is_none());
+        run.config_dir().into_iter().chain(learned).collect()
     }
 
     /// Why what the record says of its agent is not acted on; nothing where it is.

@@ -3,7 +3,7 @@
 mod facts;
 
 use jiff::Timestamp;
-use recovery::{Act, Decision, DecisionRecord, PaneDecision, Plan, decide};
+use recovery::{Act, Asked, Decision, DecisionRecord, PaneDecision, Plan, decide};
 use serde_json::{Value, json};
 use sessions::view::{AgentView, Outlook, Speaks, State};
 use store::journal::{Entry, Journal};
@@ -154,7 +154,7 @@ fn outlook(context: &Context, survey: &Survey, agent: &AgentView) -> (&'static s
         return ("not_restored", format!("a restore would leave it alone: its pane was closed; {how}"));
     }
     let ground = restoring::ground(context, &survey.settled);
-    let wanted = restoring::wanted(context, false, true);
+    let wanted = restoring::wanted(context, false, Asked::ByItself);
     let agent = layouts::agent(&pane.value.pane, record);
     let known = ground.remember(&agent, &pane.value.reference, false, wanted.fallback);
     told(&decide(&known.facts, &wanted), &outlook)

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use agents::SessionKey;
 use context::Bead;
 use recovery::{
-    BY_ITSELF, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, StillRunning, bring_back,
-    last_place, new_window, own_place,
+    Asked, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, StillRunning, bring_back, new_window,
+    own_place,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
+use store::record::{SessionRecord, TmuxPlace};
+use tmux::PaneRef;
 
 use super::super::restore::{going_on, outcome_cells, outcomes, ways};
 use super::steps;
@@ -21,9 +23,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::Out;
 use crate::restoring::{self, Done, Manner};
 
-/// How its user asked for it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
+/// What its user typed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    /// Whether the sessions were named.
+    pub(super) asked: Asked,
     /// Whether agents go on by themselves; the configuration says so where nobody does.
     pub(super) go_on: Option<GoingOn>,
     pub(super) as_json: bool,
@@ -54,9 +58,9 @@ pub(super) fn recover(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionKey],
-    asked: Asked,
+    request: Request,
 ) -> Result<Exit, Failure> {
-    report(&bring(context, settled, sessions, asked)?, settled, asked)
+    report(&bring(context, settled, sessions, request)?, settled, request)
 }
 
 /// Brings these conversations back, as far as that can be done. `by` says what asked for it.
@@ -64,9 +68,10 @@ pub(crate) fn bring_all_back(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionKey],
+    asked: Asked,
     by: &str,
 ) -> Result<Done, Failure> {
-    let planned = plan(context, settled, sessions, None, by == BY_ITSELF)?;
+    let planned = plan(context, settled, sessions, None, asked)?;
     let briefing = briefing(context, &settled.records)?;
     carry_out(context, settled, &planned.0, planned.1, &briefing, None, by)
 }
@@ -76,12 +81,12 @@ pub(super) fn bring(
     context: &Context,
     settled: &Settled,
     sessions: &[SessionKey],
-    asked: Asked,
+    request: Request,
 ) -> Result<Brought, Failure> {
-    let (plan, others) = plan(context, settled, sessions, None, false)?;
+    let (plan, others) = plan(context, settled, sessions, None, request.asked)?;
     let briefing = briefing(context, &settled.records)?;
     let mut beads = BTreeMap::new();
-    let stepwise = sessions.len() == 1 && !asked.as_json && !plan.servers.is_empty();
+    let stepwise = sessions.len() == 1 && !request.as_json && !plan.servers.is_empty();
     for session in sessions {
         if stepwise {
             let brief = briefing.brief(session);
@@ -95,7 +100,7 @@ pub(super) fn bring(
     let ground = restoring::ground(context, settled);
     let running = sessions.iter().map(|session| (session.clone(), ground.still_running(session))).collect();
     drop(ground);
-    let done = carry_out(context, settled, &plan, others, &briefing, asked.go_on, "recover")?;
+    let done = carry_out(context, settled, &plan, others, &briefing, request.go_on, "recover")?;
     Ok(Brought { done, plan, beads, running, stepwise })
 }
 
@@ -125,7 +130,7 @@ pub(super) fn refused(
     settled: &Settled,
     session: &SessionKey,
 ) -> Result<Option<Done>, Failure> {
-    let (plan, others) = plan(context, settled, std::slice::from_ref(session), Some(session), false)?;
+    let (plan, others) = plan(context, settled, std::slice::from_ref(session), Some(session), Asked::Name)?;
     let refused = || Done { total: others.len(), panes: others, ..Done::default() };
     Ok(plan.servers.is_empty().then(refused))
 }
@@ -136,13 +141,19 @@ fn plan(
     settled: &Settled,
     sessions: &[SessionKey],
     said_gone: Option<&SessionKey>,
-    automatic: bool,
+    asked: Asked,
 ) -> Result<(Plan, Vec<Restored>), Failure> {
-    let wanted = restoring::wanted(context, true, automatic);
+    let wanted = restoring::wanted(context, true, asked);
     let around = pane_around();
+    let machine = settled.world.machine();
     let record = |session: &SessionKey| settled.records.get(session);
-    let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
-    let sockets: BTreeSet<PathBuf> = places.chain(around.iter().map(|(socket, _)| socket.clone())).collect();
+    let places = |session: &SessionKey| {
+        let record = record(session)?;
+        let beside = || Some(untrusted_server(record)?.socket.clone());
+        record.genuine_place(&machine).map(|place| place.socket.clone()).or_else(beside)
+    };
+    let sockets: BTreeSet<PathBuf> =
+        sessions.iter().filter_map(places).chain(around.iter().map(|(socket, _)| socket.clone())).collect();
     let alive = restoring::look(&sockets, settled)?;
     let live = |socket: &PathBuf| alive.iter().find(|live| live.shot.socket == *socket);
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
@@ -152,8 +163,8 @@ fn plan(
     newest_first.sort_by_key(|session| Reverse(record(session).map(|record| record.last_seen)));
     for session in newest_first {
         let own = record(session).and_then(|record| {
-            let socket = &last_place(record)?.socket;
-            Some((socket, own_place(record, live(socket), &plan)?))
+            let socket = &record.genuine_place(&machine)?.socket;
+            Some((socket, own_place(record, &machine, live(socket), &plan)?))
         });
         let here = || {
             let (socket, pane) = around.as_ref()?;
@@ -161,7 +172,16 @@ fn plan(
             let session = known.and_then(|live| session_around(live, pane)).unwrap_or("rekindle");
             Some((socket, new_window(socket, session, known, &plan)))
         };
-        let Some((socket, destination)) = own.or_else(here) else {
+        // A new pane takes nobody's place, wherever it is.
+        let beside = || {
+            let place = untrusted_server(record(session)?)?;
+            let known = live(&place.socket)?;
+            let named = PaneRef::session_in(&place.socket, &place.reference);
+            let there = known.shot.sessions.iter().any(|session| session.name == named);
+            let session = if there { named } else { "rekindle" };
+            Some((&place.socket, new_window(&place.socket, session, Some(known), &plan)))
+        };
+        let Some((socket, destination)) = own.or_else(here).or_else(beside) else {
             others.push(nowhere(session));
             continue;
         };
@@ -174,6 +194,13 @@ fn plan(
         others.extend(stays);
     }
     Ok((plan, others))
+}
+
+/// Where a record that this machine did not write says that its agent was, if that is a server of this user's own: whoever
+/// asks for the session outside of tmux gets a new window there.
+fn untrusted_server(record: &SessionRecord) -> Option<&TmuxPlace> {
+    let place = record.run()?.tmux.as_ref()?;
+    Context::sockets().contains(&place.socket).then_some(place)
 }
 
 /// One that was in no tmux, asked for from outside of tmux.
@@ -204,11 +231,13 @@ fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
     Some(&session.name)
 }
 
-pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Result<Exit, Failure> {
+pub(super) fn report(brought: &Brought, settled: &Settled, request: Request) -> Result<Exit, Failure> {
     let done = &brought.done;
     let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
-    let refused =
-        done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
+    // What waits for its user's word was not started, and nothing failed.
+    let held =
+        |pane: &Restored| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere | Outcome::Offered);
+    let refused = done.panes.iter().all(held);
     let exit = match (back, done.panes.len() - back) {
         (_, 0) if done.missing.is_empty() => Exit::Done,
         (_, 0) => Exit::Partly,
@@ -217,7 +246,7 @@ pub(super) fn report(brought: &Brought, settled: &Settled, asked: Asked) -> Resu
         _ => Exit::Partly,
     };
     let mut out = Out::new();
-    if asked.as_json {
+    if request.as_json {
         out.json(brought.json());
     } else if done.panes.is_empty() {
         out.line("No crashed sessions.");

@@ -3,7 +3,7 @@
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
-    Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions, last_place,
+    Asked, Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions,
 };
 use serde_json::{Value, json};
 use sessions::{Life, Settled};
@@ -30,7 +30,9 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
     let mut settled = restoring::settled(context)?;
     let now = Timestamp::now();
     // A settle asks only the servers of those who are at work.
-    let places = settled.records.values().filter_map(|record| Some(last_place(record)?.socket.clone()));
+    let machine = settled.world.machine();
+    let genuine = |record: &SessionRecord| Some(record.genuine_place(&machine)?.socket.clone());
+    let places = settled.records.values().filter_map(genuine);
     let sockets = places.collect();
     settled.world.ask(&sockets);
     let decided: Vec<DecisionRecord> = decisions(&context.repairer.state).collect();
@@ -48,7 +50,7 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
     if due.is_empty() {
         return Ok(None);
     }
-    let done = bring_all_back(context, &settled, &due, BY_ITSELF)?;
+    let done = bring_all_back(context, &settled, &due, Asked::ByItself, BY_ITSELF)?;
     // One that was started and asks its user something shows that in its pane.
     let held = |pane: &&Restored| matches!(pane.outcome, Outcome::Refused | Outcome::Offered);
     for pane in done.panes.iter().filter(held) {
@@ -63,7 +65,8 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
 
 /// Agents whose server went with them are a restore's.
 fn server_lives(record: &SessionRecord, settled: &Settled) -> bool {
-    last_place(record).is_some_and(|place| settled.world.server(place).0 == Life::Alive)
+    let place = record.genuine_place(&settled.world.machine());
+    place.is_some_and(|place| settled.world.server(place).0 == Life::Alive)
 }
 
 /// What has been said already of agents that do not come back by themselves: a timer would say it every few minutes.

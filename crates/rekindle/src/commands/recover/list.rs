@@ -4,8 +4,8 @@ use agents::SessionKey;
 use context::Brief;
 use jiff::Timestamp;
 use recovery::{
-    Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
-    last_place, left_in_place,
+    Asked, Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
+    left_in_place,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
@@ -25,6 +25,8 @@ use crate::restoring;
 pub(super) struct Found<'a> {
     pub(super) session: SessionKey,
     record: Option<&'a SessionRecord>,
+    /// The pane that its agent was in, by a genuine run.
+    pane: Option<&'a str>,
     /// Why it is gone, by what stands in its place now.
     stands: Option<&'static str>,
     /// What would be done.
@@ -42,12 +44,15 @@ pub(super) fn find<'a>(
     settled: &'a Settled,
     sessions: &[SessionKey],
     said_gone: Option<&SessionKey>,
+    asked: Asked,
 ) -> Result<Vec<Found<'a>>, Failure> {
     let briefing = briefing(context, &settled.records)?;
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
-    let wanted = restoring::wanted(context, true, false);
+    let wanted = restoring::wanted(context, true, asked);
     let record = |session: &SessionKey| settled.records.get(session);
-    let places = sessions.iter().filter_map(|session| Some(last_place(record(session)?)?.socket.clone()));
+    let machine = settled.world.machine();
+    let place = |session: &SessionKey| record(session)?.genuine_place(&machine);
+    let places = sessions.iter().filter_map(|session| Some(place(session)?.socket.clone()));
     // Whom a server that does not answer would tell more about is listed with what is known.
     let alive = restoring::look(&places.collect(), settled).unwrap_or_default();
     let reason = |session: &SessionKey| {
@@ -55,9 +60,8 @@ pub(super) fn find<'a>(
             return Some("waits_in_pane");
         }
         let record = record(session)?;
-        let left =
-            alive.iter().filter(|live| last_place(record).is_some_and(|p| p.socket == live.shot.socket));
-        left.filter_map(|live| left_in_place(record, live)).map(|(_, word)| word).next()
+        let left = alive.iter().filter(|live| place(session).is_some_and(|p| p.socket == live.shot.socket));
+        left.filter_map(|live| left_in_place(record, &machine, live)).map(|(_, word)| word).next()
     };
     let chosen = &context.config.recovery;
     let decided: Option<Vec<DecisionRecord>> =
@@ -73,6 +77,7 @@ pub(super) fn find<'a>(
         Found {
             session: session.clone(),
             record: record(session),
+            pane: place(session).map(|place| place.reference.as_str()),
             stands: reason(session),
             stopped: stopped(session),
             running: ground.still_running(session),
@@ -154,7 +159,7 @@ impl Found<'_> {
     }
 
     fn row(&self, number: usize, now: Timestamp) -> [String; 9] {
-        let pane = self.record.and_then(last_place).map(|place| place.reference.clone());
+        let pane = self.pane.map(str::to_owned);
         // One outside of tmux has a terminal.
         let tty = || self.record?.run()?.tty.as_deref().map(|tty| tty.trim_start_matches("/dev/").to_owned());
         let pane = pane.or_else(tty);
@@ -198,7 +203,7 @@ impl Found<'_> {
             "shortId": self.session.short(),
             "name": self.record.and_then(|record| record.name.as_deref()),
             "task": self.record.and_then(|record| record.task.as_deref()),
-            "pane": self.record.and_then(last_place).map(|place| place.reference.as_str()),
+            "pane": self.pane,
             "cwd": self.record.and_then(|record| record.cwd.as_deref()),
             "reason": self.reason(),
             "lastSeen": self.record.map(|record| record.last_seen),

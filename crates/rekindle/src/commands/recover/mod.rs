@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 use agents::{SessionId, SessionKey};
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
-use recovery::{GoingOn, crashed};
+use recovery::{Asked, GoingOn, crashed};
 use sessions::Settled;
 
 use crate::context::Context;
@@ -67,19 +67,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some(switch) = args.auto {
         return automatic::allow(context, &named, switch == Switch::On, args.json);
     }
-    let asked = act::Asked { go_on: args.go_on.then_some(GoingOn::All), as_json: args.json };
+    let asked = if named.is_empty() { Asked::All } else { Asked::Name };
+    let go_on = args.go_on.then_some(GoingOn::All);
+    let request = act::Request { asked, go_on, as_json: args.json };
     if args.preview {
-        return preview(context, &named, asked);
+        return preview(context, &named, request);
     }
     let acts = !args.dry_run && (args.all || !named.is_empty());
     if acts {
         let _alone = restoring::alone(context)?;
         let settled = restoring::settled(context)?;
         if args.owner_gone {
-            return owner_gone::recover(context, settled, &named, asked);
+            return owner_gone::recover(context, settled, &named, request);
         }
         let wanted = if args.all { all(context, &settled) } else { named };
-        return act::recover(context, &settled, &wanted, asked);
+        return act::recover(context, &settled, &wanted, request);
     }
     let asks =
         !args.dry_run && !args.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -91,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let waiting = if named.is_empty() { waiting_in_panes(context, &survey.settled) } else { 0 };
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
     let said_gone = if args.owner_gone { Some(owner_gone::one(&wanted)?) } else { None };
-    let found = list::find(context, &survey.settled, &wanted, said_gone)?;
+    let found = list::find(context, &survey.settled, &wanted, said_gone, asked)?;
     list::show(&found, waiting, survey.now, args.dry_run, args.json)?;
     if !asks || found.is_empty() {
         return Out::new().finish();
@@ -107,7 +109,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     drop(found);
     let _alone = restoring::alone(context)?;
     let settled = restoring::settled(context)?;
-    act::recover(context, &settled, &chosen, asked)
+    // Each was chosen from a list that says what is known of it.
+    act::recover(context, &settled, &chosen, act::Request { asked: Asked::Name, ..request })
 }
 
 /// A look at everything, with a word on standard error of what is missing from it.
@@ -147,7 +150,7 @@ fn lately(context: &Context, settled: &Settled) -> Vec<SessionKey> {
 }
 
 /// What an agent would be told, or what a living one may know of itself, and nothing else on standard output.
-fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result<Exit, Failure> {
+fn preview(context: &Context, named: &[SessionKey], request: act::Request) -> Result<Exit, Failure> {
     let survey = surveyed(context)?;
     let waiting = all(context, &survey.settled);
     // Asked by an agent about its own conversation.
@@ -170,5 +173,5 @@ fn preview(context: &Context, named: &[SessionKey], asked: act::Asked) -> Result
     // Whoever asks about its own conversation is alive, whatever the record says.
     let running = survey.view.agents.iter().any(|agent| agent.is(session) && agent.is_live());
     let alive = !own.is_empty() || running;
-    preview::preview(context, &survey.settled, session, alive, asked)
+    preview::preview(context, &survey.settled, session, alive, request)
 }

@@ -8,7 +8,7 @@ use sessions::Settled;
 use store::journal::{Entry, Journal};
 use store::record::{Provenance, SAID_GONE, SessionRecord, Status};
 
-use super::act::{self, Asked, Brought};
+use super::act::{self, Brought, Request};
 use crate::commands::save::PATIENCE;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -28,22 +28,22 @@ pub(super) fn recover(
     context: &Context,
     settled: Settled,
     named: &[SessionKey],
-    asked: Asked,
+    request: Request,
 ) -> Result<Exit, Failure> {
     let session = one(named)?;
     let Some(why) = unknown_owner(context, &settled, session) else {
-        return act::recover(context, &settled, named, asked);
+        return act::recover(context, &settled, named, request);
     };
     if let Some(refused) = act::refused(context, &settled, session)? {
-        return act::report(&Brought::nothing(refused), &settled, asked);
+        return act::report(&Brought::nothing(refused), &settled, request);
     }
     let before = settled.records.get(session).cloned();
     let settled = overrule(context, settled, session, why)?;
-    let brought = act::bring(context, &settled, named, asked);
+    let brought = act::bring(context, &settled, named, request);
     if !brought.as_ref().is_ok_and(|brought| has_started(&brought.done)) {
         take_back(context, session, before.as_ref())?;
     }
-    act::report(&brought?, &settled, asked)
+    act::report(&brought?, &settled, request)
 }
 
 /// Why rekindle cannot tell whether an agent is in a session.

@@ -2,12 +2,12 @@
 
 use agents::SessionKey;
 use context::{Brief, Template};
-use recovery::{Act, Destination, Outcome, Teller, Told, bring_back, half_done};
+use recovery::{Act, Asked, Destination, Outcome, Teller, Told, bring_back, half_done};
 use serde_json::json;
 use sessions::Settled;
 use store::record::Machine;
 
-use super::act::Asked;
+use super::act::Request;
 use super::list;
 use crate::briefing::briefing;
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) fn preview(
     settled: &Settled,
     session: &SessionKey,
     alive: bool,
-    asked: Asked,
+    request: Request,
 ) -> Result<Exit, Failure> {
     let mut briefing = briefing(context, &settled.records)?;
     if alive {
@@ -29,7 +29,7 @@ pub(super) fn preview(
     }
     let ground = restoring::ground(context, settled);
     let anywhere = Destination::Window { session: String::new(), there: None, index: 0 };
-    let wanted = restoring::wanted(context, true, false);
+    let wanted = restoring::wanted(context, true, Asked::Name);
     let plan = bring_back(&ground, session, "/nonexistent".into(), &anywhere, wanted);
     let decision = plan.panes().next().map(|step| step.decision.clone());
     let act = decision.as_ref().filter(|_| !alive).map_or(Act::Refuse, |decision| decision.act);
@@ -42,7 +42,7 @@ pub(super) fn preview(
         key: key.as_ref(),
         zone: &zone,
         note_on_resume: context.config.restore.note_on_resume,
-        go_on: asked.go_on.unwrap_or_else(|| restoring::go_on(context, false)),
+        go_on: request.go_on.unwrap_or_else(|| restoring::go_on(context, false)),
         briefing: Some(&briefing),
     };
     let how = match act {
@@ -54,7 +54,7 @@ pub(super) fn preview(
     let brief = briefing.brief(session);
     let submitted = teller.go_on.submits();
     let mut out = Out::new();
-    if asked.as_json {
+    if request.as_json {
         let mut value = list::brief_json(&brief);
         value["sessionId"] = json!(session);
         value["act"] = json!(act);
