@@ -41,6 +41,8 @@ pub struct Said<'a> {
     pub ago: i64,
     /// More members of its input.
     pub input: Value,
+    /// The arguments that its agent was started with.
+    pub argv: &'a [&'a str],
 }
 
 impl Home {
@@ -117,7 +119,7 @@ impl Home {
             let first = said.event == "SessionStart";
             let mut event = json!({"schema": 1, "event": said.event, "at": at.as_millisecond(), "input": input,
                 "chain": [{"pid": body.pid, "start": body.start, "tty": body.tty, "comm": "claude",
-                    "argv": if first { json!(["claude"]) } else { json!([]) }}]});
+                    "argv": if first { json!(said.argv) } else { json!([]) }}]});
             if first {
                 event["launch"] = json!({"env": [["HOME", self.home()]], "entrypoint": "cli",
                     "bootId": boot.trim(), "pidDomain": format!("linux:{}:{}", machine.trim(), namespace.display())});
@@ -138,7 +140,13 @@ impl Home {
 impl<'a> Said<'a> {
     /// An event without more members.
     pub fn new(event: &'a str, ago: i64) -> Said<'a> {
-        Said { event, ago, input: json!({}) }
+        Said { event, ago, input: json!({}), argv: &["claude"] }
+    }
+
+    /// The same of an agent that was started with these arguments.
+    #[must_use]
+    pub fn started_with(self, argv: &'a [&'a str]) -> Said<'a> {
+        Said { argv, ..self }
     }
 
     /// The same with members of its input.

@@ -55,7 +55,7 @@ pub fn filled(session: &str) -> Result<Home> {
         let shown = || home.in_tmux(&["capture-pane", "-p", "-t", pane]).is_ok_and(|all| all.contains(text));
         ensure!(wait_until(DEADLINE, shown), "{pane}");
     }
-    let event = |event, input| Said { event, ago: 5, input };
+    let event = |event, input| Said::new(event, 5).with(input);
     let events = [
         event("SessionStart", json!({"source": "startup"})),
         event("UserPromptSubmit", json!({"prompt": SAID})),

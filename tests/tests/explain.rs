@@ -231,3 +231,28 @@ fn bad_input() {
     let folder = home.home().join("shop");
     check(&["explain", &*folder.to_string_lossy()], 2, "means 2 conversations; give an id:\n  1a2b3c4d");
 }
+
+/// Its hooks were heard by a clock that was ahead: nobody knows how long ago that was, so nothing comes back by itself, and no
+/// mode that asks nothing.
+#[test]
+fn a_session_heard_in_the_future_was_not_heard_lately() {
+    const BYPASS: &[&str] = &["claude", "--dangerously-skip-permissions"];
+    let home = Home::new().unwrap();
+    home.put_talk(SHOP, 2).unwrap();
+    let recovered = |says: &str| {
+        let planned = home.rekindle_json(&["recover", SHOP, "--dry-run"]).unwrap();
+        let why = planned["agents"][0]["why"].as_str().unwrap().to_owned();
+        assert_eq!(planned["agents"][0]["act"], "resume", "{planned}");
+        assert_eq!(why.contains("--dangerously-skip-permissions is left out"), says == "left out", "{why}");
+    };
+    let begin = |ago| Said::new("SessionStart", ago).started_with(BYPASS).with(json!({"source": "startup"}));
+    home.said(SHOP, &Body::dead(1), &[begin(-30 * 86_400), Said::new("Stop", -30 * 86_400)]).unwrap();
+    for _ in 0..2 {
+        recovered("left out");
+        let explained = home.rekindle_json(&["explain", SHOP]).unwrap();
+        assert_ne!(explained["restore"]["would"], "resumed", "{explained}");
+    }
+    // Heard again, by a clock that is right.
+    home.said(SHOP, &Body::dead(2), &[begin(0), Said::new("Stop", 0)]).unwrap();
+    recovered("kept");
+}

@@ -90,10 +90,7 @@ fn is_not_brought_back(home: &Home) {
         start: run["procStart"].as_u64().unwrap(),
         tty: 0,
     };
-    let events = [
-        Said { event: "UserPromptSubmit", ago: 1, input: json!({"prompt": "and now"}) },
-        Said { event: "Stop", ago: 0, input: json!({}) },
-    ];
+    let events = [Said::new("UserPromptSubmit", 1).with(json!({"prompt": "and now"})), Said::new("Stop", 0)];
     home.said(SESSION, &body, &events).unwrap();
     home.settle().unwrap();
     let prompts = home.config().join("history.jsonl");

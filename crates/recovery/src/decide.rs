@@ -12,6 +12,7 @@ use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
 use serde::Serialize;
+use store::age::is_within;
 use store::config::{AutoResume, ResumeFallback};
 use store::record::{Grade, Status};
 
@@ -36,6 +37,8 @@ pub struct Remembered {
     pub persistent: bool,
     /// When it was last heard of.
     pub last_seen: Timestamp,
+    /// Whether nobody knows when that was: a clock was wrong.
+    pub clock_doubted: bool,
     /// The directory of its account, where that is not looked at: nothing can be told of it then.
     pub out_of_sight: Option<PathBuf>,
     /// The directory of its account, where no genuine source names it: its settings could run anything.
@@ -313,7 +316,11 @@ fn guards(remembered: &Remembered, wanted: &Wanted) -> Option<Decision> {
         let why = "pane, directory and transcript do not say the same of where it was";
         return Some(decision(Act::Offer, why));
     }
-    if wanted.now.duration_since(remembered.last_seen) > wanted.stale_after {
+    if remembered.clock_doubted {
+        let why = "the clock was wrong when it was last heard of: rekindle cannot tell how long ago that was";
+        return Some(decision(Act::Offer, why));
+    }
+    if !is_within(remembered.last_seen, wanted.now, wanted.stale_after) {
         return Some(decision(Act::Offer, "it was last heard of too long ago to come back by itself"));
     }
     if !remembered.directory_there {

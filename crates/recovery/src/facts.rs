@@ -14,6 +14,7 @@ use repair::{Lost, Repairer, Survey, Target, TargetError};
 use semver::Version;
 use sessions::Settled;
 use sessions::view::{Sources, View};
+use store::age::is_within;
 use store::config::ResumeFallback;
 use store::record::{GenuineRun, Grade, Machine, SessionRecord};
 use store::spool;
@@ -138,6 +139,7 @@ impl<'a> Ground<'a> {
             distrusted: record.and_then(|record| record.distrust(&self.machine)),
             persistent: record.is_some_and(|record| record.persistent),
             last_seen: record.map_or(Timestamp::UNIX_EPOCH, |record| record.last_seen),
+            clock_doubted: record.is_some_and(|record| record.is_clock_doubted(self.now)),
             out_of_sight: record.and_then(SessionRecord::config_dir).filter(|account| !self.sees(account)),
             unknown_account: account.as_ref().err().cloned(),
             owner: self.owner_fact(session, path.as_deref()),
@@ -266,7 +268,10 @@ impl<'a> Ground<'a> {
             of_program(word, &path)
         });
         let version = installed.unwrap_or_else(|| recorded_by.clone());
-        let fresh = record.is_some_and(|record| self.now.duration_since(record.last_seen) < BYPASS_FRESH);
+        let is_fresh = |record: &SessionRecord| {
+            !record.is_clock_doubted(self.now) && is_within(record.last_seen, self.now, BYPASS_FRESH)
+        };
+        let fresh = record.is_some_and(is_fresh);
         Some(Recipe {
             recorded: Launch::of(record, genuine),
             recorded_by,

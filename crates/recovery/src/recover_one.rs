@@ -59,6 +59,7 @@ impl Remembered {
             grade: Grade::Proven,
             persistent: true,
             last_seen: now,
+            clock_doubted: false,
             trusted: self.trusted.filter(|_| self.distrusted.is_some()),
             quota_spent: None,
             ..self
@@ -193,6 +194,7 @@ mod tests {
             distrusted: None,
             persistent: false,
             last_seen: Timestamp::UNIX_EPOCH,
+            clock_doubted: false,
             out_of_sight: None,
             unknown_account: None,
             owner: OwnerFact::Nobody,

@@ -39,6 +39,7 @@ fn starts_the_same(one: &SessionRecord, other: &SessionRecord) -> bool {
             status: same.status,
             reason: None,
             last_seen: same.last_seen,
+            created: same.created,
             activity: None,
             context_used: None,
             context_hash: None,

@@ -41,7 +41,7 @@ pub(crate) fn fold(record: &mut SessionRecord, heard: &SpooledEvent) -> Vec<Entr
         return marked(notes, heard);
     }
     if !late {
-        record.last_seen = record.last_seen.max(heard.at);
+        record.hear(heard.at);
         if heard.sealed && record.run().is_some_and(|run| !is_vouched_for(run)) {
             // Where an agent is started again is taken from this machine's own word.
             record.project_dir = None;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
+use store::age;
 use store::record::{SessionRecord, Status};
 
 /// Older ones have been left behind, not lost.
@@ -26,7 +27,7 @@ pub(crate) fn left_here<'a>(
         .values()
         .filter(|other| other.session_id != record.session_id && other.status == Status::Crashed)
         .filter(|other| other.next_id.is_none() && !record.previous_ids.contains(&other.session_id))
-        .filter(|other| other.last_prompt.is_some() && now.duration_since(other.last_seen) < RECENT);
+        .filter(|other| other.last_prompt.is_some() && age::is_within(other.last_seen, now, RECENT));
     crashed.filter(was_here).max_by_key(|other| other.last_seen)
 }
 

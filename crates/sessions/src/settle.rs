@@ -230,7 +230,7 @@ impl Settler {
                 record.task.clone_from(&record.given.task);
             }
         }
-        let endings = self.complete(&mut records, &world, &mut settled, now);
+        let endings = self.complete(&mut records, &world, &mut settled);
         notes.extend(bind::bind(&mut records, &world, now));
         notes.extend(self.judge(&mut records, &world, now));
         for record in records.values_mut() {
@@ -389,6 +389,7 @@ impl Settler {
             record.status == Status::Active || left
         };
         for record in records.values_mut() {
+            record.distrust_clock(now);
             verdict::end_dead_runs(record, world, now);
             let newest = record.run().map(|run| (run.ended_at.is_some(), world.life(run)));
             let over = match newest {

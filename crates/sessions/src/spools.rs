@@ -52,7 +52,7 @@ pub fn unsettled(state: &StateDir, at_rest: Duration, now: SystemTime) -> usize 
     let waits = |spooled: &&Spooled| {
         let changed = std::fs::metadata(&spooled.path).and_then(|meta| meta.modified());
         let age = changed.ok().and_then(|changed| now.duration_since(changed).ok());
-        known.get(spooled.session.as_str()) != Some(&spooled.length) && age.is_some_and(|age| age >= at_rest)
+        known.get(spooled.session.as_str()) != Some(&spooled.length) && age.is_none_or(|age| age >= at_rest)
     };
     list(state).unwrap_or_default().iter().filter(waits).count()
 }

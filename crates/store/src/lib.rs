@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
 pub mod accounts;
+pub mod age;
 pub mod config;
 mod dir;
 pub mod durable;

@@ -12,6 +12,7 @@ fn remembered() -> Remembered {
         distrusted: None,
         persistent: false,
         last_seen: Timestamp::from_second(1_000_000).unwrap(),
+        clock_doubted: false,
         out_of_sight: None,
         unknown_account: None,
         owner: OwnerFact::Nobody,
@@ -149,6 +150,8 @@ fn less_than_proof_is_offered() {
     check(|f| (f.grade, f.places_agree) = (Grade::Likely, false), Act::Offer, "do not say the same");
     check(|f| f.grade = Grade::Likely, Act::Resume, "whole");
     check(|f| f.last_seen = Timestamp::from_second(900_000).unwrap(), Act::Offer, "too long ago");
+    check(|f| f.last_seen = Timestamp::from_second(9_000_000).unwrap(), Act::Offer, "too long ago");
+    check(|f| f.clock_doubted = true, Act::Offer, "the clock was wrong");
 }
 
 #[test]

@@ -189,7 +189,8 @@ pub(crate) fn follow(
         return Err(Failure::new(Exit::Failed, format!("nothing was saved: {what}")));
     }
     let now = Timestamp::now();
-    let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    // One that a clock dates ahead of now would keep the next one away until that day.
+    let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or(Duration::MAX);
     let lines = context.config.save.scrollback_lines;
     let due =
         scrollback_after.is_some_and(|after| saver.scrollback_taken().is_none_or(|at| age(at) >= after));

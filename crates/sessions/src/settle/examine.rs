@@ -25,7 +25,6 @@ impl Settler {
         records: &mut BTreeMap<SessionKey, SessionRecord>,
         world: &MachineState,
         settled: &mut Settled,
-        now: Timestamp,
     ) -> HashMap<SessionKey, Ending> {
         let mut endings = HashMap::new();
         for (id, record) in records.iter_mut() {
@@ -82,7 +81,6 @@ impl Settler {
                 let summary = SessionText::Summary.read(&self.state, id);
                 record.task = summary.as_deref().and_then(first_line);
             }
-            record.last_seen = record.last_seen.min(now.max(record.created));
         }
         endings
     }

@@ -274,3 +274,30 @@ fn new_records_are_stored_first() {
     let order: Vec<&SessionKey> = in_storing_order(&before, &after).map(|(key, _)| key).collect();
     assert_eq!(order, [&keys[2], &keys[0]]);
 }
+
+/// A clock that was 40 days ahead when hooks were heard: the session counts as heard lately neither now, nor on the day that
+/// the clock had then.
+#[test]
+fn what_was_heard_by_a_clock_that_was_ahead_is_not_recent() {
+    let (_dir, settler) = room();
+    let ahead = at(40 * 86_400);
+    let text = String::from_utf8(line("SessionStart")).unwrap();
+    let text = text.replace(&at(1).as_millisecond().to_string(), &ahead.as_millisecond().to_string());
+    spool(&settler, text.as_bytes());
+    // The settle that the hook started has the same clock.
+    settler.settle(ahead, Duration::from_secs(30)).unwrap();
+    assert!(loaded(&settler).is_clock_doubted(at(100)));
+    settle(&settler);
+    let record = loaded(&settler);
+    assert_eq!((record.last_seen, record.created), (at(100), at(100)));
+    for day in [0, 30, 40, 41] {
+        assert!(record.is_clock_doubted(at(200 + day * 86_400)), "day {day}");
+    }
+    // Its agent is heard again, by a clock that is right.
+    let text = String::from_utf8(line("Stop")).unwrap();
+    let text = text.replace(&at(1).as_millisecond().to_string(), &at(300).as_millisecond().to_string());
+    spool(&settler, text.as_bytes());
+    settler.settle(at(301), Duration::from_secs(30)).unwrap();
+    assert!(!loaded(&settler).is_clock_doubted(at(301)));
+    assert_eq!(loaded(&settler).last_seen, at(300));
+}

@@ -22,6 +22,8 @@ use agents::claude::config_of;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::age;
+
 /// The version of a record.
 pub const SCHEMA: u32 = 1;
 
@@ -266,6 +268,10 @@ fn bare_id<S: serde::Serializer>(session: &SessionKey, serializer: S) -> Result<
     session.id().serialize(serializer)
 }
 
+/// The evidence that a clock was wrong when a session was last heard of.
+const LAST_SEEN: &str = "last_seen";
+const CLOCK: &str = "clock";
+
 impl SessionRecord {
     /// A record of a conversation that was not known before.
     pub fn new(session: SessionKey, now: Timestamp) -> Self {
@@ -335,6 +341,44 @@ impl SessionRecord {
     pub fn config_dir(&self) -> Option<PathBuf> {
         let of_transcript = || config_of(self.transcript_path.as_deref()?).map(Path::to_path_buf);
         self.runs.iter().rev().find_map(|run| run.config_dir.clone()).or_else(of_transcript)
+    }
+
+    /// Takes back what was heard by a clock that was ahead: nobody knows when it was. From then on the session counts as heard
+    /// until now at the latest, and as heard lately not before its agent says something again.
+    pub fn distrust_clock(&mut self, now: Timestamp) {
+        if let Some(activity) = &mut self.activity
+            && age::is_ahead(activity.since, now)
+        {
+            activity.since = now;
+        }
+        if age::is_ahead(self.last_seen, now) {
+            (self.last_seen, self.created) = (now, self.created.min(now));
+            self.believe(Evidence {
+                fact: LAST_SEEN.to_owned(),
+                grade: Grade::Guess,
+                source: CLOCK.to_owned(),
+                detail: "the clock was ahead when its agent was last heard".to_owned(),
+                at: now,
+            });
+        }
+    }
+
+    /// Whether nobody knows when it was last heard of: a clock was wrong.
+    pub fn is_clock_doubted(&self, now: Timestamp) -> bool {
+        age::is_ahead(self.last_seen, now) || self.clock_doubted_at().is_some()
+    }
+
+    fn clock_doubted_at(&self) -> Option<Timestamp> {
+        let doubt = self.evidence.iter().find(|one| one.fact == LAST_SEEN && one.source == CLOCK);
+        doubt.map(|evidence| evidence.at)
+    }
+
+    /// Its agent was heard at this time.
+    pub fn hear(&mut self, at: Timestamp) {
+        self.last_seen = self.last_seen.max(at);
+        if self.clock_doubted_at().is_some_and(|doubted| at > doubted) {
+            self.evidence.retain(|one| one.fact != LAST_SEEN || one.source != CLOCK);
+        }
     }
 
     /// Notes why a fact is believed, in place of what was believed before.
