@@ -9,6 +9,7 @@ use agents::claude::chain::{raw_arguments, tty_name};
 use agents::claude::pid_domain::{PidDomain, Reach, Vantage};
 use agents::claude::process::{Process, Processes};
 use agents::claude::registry::{self, Registered};
+use agents::claude::time_namespace::StartInside;
 use agents::claude::{ConfigDir, launch_variables, process};
 use store::record::{Machine, Run, TmuxPlace};
 use tmux::{Listing, Pane, Server};
@@ -27,8 +28,10 @@ pub enum Life {
 /// A process, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proc {
-    /// When it started, in the kernel's ticks.
+    /// When it started, in the kernel's ticks, as the host counts them.
     pub start: u64,
+    /// The same as the process itself reads it, where that differs; only looked up for agents.
+    pub start_inside: StartInside,
     /// The same in milliseconds since 1970, where the kernel tells.
     pub started_ms: Option<i64>,
     /// Its controlling terminal.
@@ -53,6 +56,16 @@ pub struct Proc {
     pub config: Option<ConfigDir>,
     /// The socket of the tmux server that such an agent was started in, by its environment.
     pub socket: Option<PathBuf>,
+}
+
+impl Proc {
+    /// Whether it is the process that started then; nothing where that cannot be told.
+    fn has_started_at(&self, start: u64) -> Option<bool> {
+        match (self.start_inside.is(self.start, start), self.start_inside) {
+            (false, StartInside::Unknown) => None,
+            (is_it, _) => Some(is_it),
+        }
+    }
 }
 
 /// An entry of an agent's registry, and whether its process lives.
@@ -160,10 +173,11 @@ impl MachineState {
 
     /// Whether this process lives.
     pub fn process(&self, pid: u32, start: u64) -> Life {
-        match &self.processes {
-            None => Life::Unknown,
-            Some(table) if table.get(&pid).is_some_and(|process| process.start == start) => Life::Alive,
-            Some(_) => Life::Dead,
+        let Some(table) = &self.processes else { return Life::Unknown };
+        match table.get(&pid).map(|process| process.has_started_at(start)) {
+            Some(Some(true)) => Life::Alive,
+            Some(None) => Life::Unknown,
+            Some(Some(false)) | None => Life::Dead,
         }
     }
 
@@ -175,7 +189,7 @@ impl MachineState {
 
     /// The process itself, if it still is the one that started then.
     pub fn proc(&self, pid: u32, start: u64) -> Option<&Proc> {
-        self.processes.as_ref()?.get(&pid).filter(|process| process.start == start)
+        self.processes.as_ref()?.get(&pid).filter(|process| process.has_started_at(start) == Some(true))
     }
 
     /// Whether an agent stands above this process.
@@ -303,6 +317,7 @@ fn proc_of(process: &Process, places: &[(PathBuf, &ConfigDir)]) -> Proc {
     let socket = || value("TMUX").and_then(|tmux| socket_of(tmux.to_str()?));
     Proc {
         agent: true,
+        start_inside: process.start_inside(),
         argv: raw_arguments(process.pid).unwrap_or_default(),
         cwd: process.cwd(),
         child_variables: names.iter().filter(|name| value(name).is_some()).map(ToString::to_string).collect(),

@@ -15,6 +15,7 @@ pub mod process;
 pub mod registry;
 mod silent;
 mod survivors;
+pub mod time_namespace;
 mod trust;
 pub mod versions;
 mod walk;

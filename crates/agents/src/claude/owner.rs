@@ -155,12 +155,18 @@ impl Owners {
                             unknown = Some(format!("process {pid} was in it, and {why}"));
                         }
                         Reach::Here => {
-                            let same =
-                                |process: &&Process| process.start_ticks == *start && process.is_agent();
-                            if let Some(process) = self.processes.get(*pid).filter(same) {
-                                let (pid, since_ms) = (process.pid, process.started_ms);
-                                let evidence = "its record names it";
-                                return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                            let found = self.processes.get(*pid).filter(|process| process.is_agent());
+                            match found.map(|process| (process, process.has_started_at(*start))) {
+                                Some((process, Some(true))) => {
+                                    let (pid, since_ms) = (process.pid, process.started_ms);
+                                    let evidence = "its record names it";
+                                    return Owner::Process(Holder { pid, since_ms, evidence, pane: None });
+                                }
+                                Some((_, None)) => {
+                                    let why = "when it started cannot be compared from here";
+                                    unknown = Some(format!("process {pid} was in it, and {why}"));
+                                }
+                                Some((_, Some(false))) | None => {}
                             }
                         }
                     }

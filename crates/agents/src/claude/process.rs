@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::pid_domain::{PidDomain, Vantage};
+use super::time_namespace::{StartInside, host_ticks, offset_of, own_offset};
 
-const PROC: &str = "/proc";
+pub(super) const PROC: &str = "/proc";
 
 /// Among the flags of a process: it is a part of the kernel, and has no arguments.
 const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -37,7 +38,7 @@ pub struct Processes {
 pub struct Process {
     /// Its id.
     pub pid: u32,
-    /// When it started, in the kernel's ticks since boot.
+    /// When it started, in the kernel's ticks since boot, as the host counts them.
     pub start_ticks: u64,
     /// When it started, in milliseconds since 1970.
     pub started_ms: Option<i64>,
@@ -99,8 +100,8 @@ impl Processes {
     pub(crate) fn in_namespace(&self, domain: &PidDomain, pid: u32, start: u64) -> Option<&Process> {
         let namespace = domain.namespace.as_deref()?;
         let is_it = |process: &&Process| {
-            process.start_ticks == start
-                && process.is_agent()
+            process.is_agent()
+                && process.has_started_at(start) == Some(true)
                 && process.namespace_id().is_some_and(|(theirs, id)| theirs == namespace && id == pid)
         };
         self.all.iter().find(is_it)
@@ -157,7 +158,8 @@ pub(crate) struct Stat {
 impl Stat {
     /// Of a process, by its id or `self`.
     pub(crate) fn read(process: &str) -> Option<Stat> {
-        Stat::of(&read_small(&Path::new(PROC).join(process).join("stat"))?)
+        let stat = Stat::of(&read_small(&Path::new(PROC).join(process).join("stat"))?)?;
+        Some(Stat { start_ticks: host_ticks(stat.start_ticks), ..stat })
     }
 
     fn of(stat: &[u8]) -> Option<Stat> {
@@ -214,6 +216,30 @@ impl Process {
     /// Whether it looks like an agent: `claude` itself, or Node with its script.
     pub fn is_agent(&self) -> bool {
         super::chain::is_agent(&self.arguments)
+    }
+
+    /// Whether it is the process that started then, by a number that rekindle or the agent itself wrote down; nothing where the
+    /// two cannot be compared. An agent, and a hook of an earlier rekindle beside it, write what they read in the agent's own time
+    /// namespace.
+    pub fn has_started_at(&self, start: u64) -> Option<bool> {
+        if self.start_ticks == start {
+            return Some(true);
+        }
+        match self.start_inside() {
+            StartInside::AsOutside => Some(false),
+            inside @ StartInside::At(_) => Some(inside.is(self.start_ticks, start)),
+            // Any other process has the id of an agent that is gone.
+            StartInside::Unknown => (!self.is_agent()).then_some(false),
+        }
+    }
+
+    /// When it started as it reads that itself.
+    pub fn start_inside(&self) -> StartInside {
+        match offset_of(&self.pid.to_string()) {
+            Some(0) if own_offset() == 0 => StartInside::AsOutside,
+            Some(offset) => StartInside::At(self.start_ticks.saturating_add_signed(offset)),
+            None => StartInside::Unknown,
+        }
     }
 
     /// Its pid namespace, and its id in there.
@@ -297,6 +323,11 @@ impl Process {
     }
 }
 
+/// When a process started, in the kernel's ticks since boot as the host counts them; nothing where it has ended.
+pub fn start_of(pid: u32) -> Option<u64> {
+    Stat::read(&pid.to_string()).filter(|stat| !stat.ended).map(|stat| stat.start_ticks)
+}
+
 /// The arguments of a process, each with a NUL behind it; nothing where they cannot be read.
 pub(crate) fn cmdline(process: &str) -> Vec<u8> {
     read_small(&Path::new(PROC).join(process).join("cmdline")).unwrap_or_default()
@@ -307,7 +338,7 @@ pub(crate) fn cmdline(process: &str) -> Vec<u8> {
     clippy::disallowed_methods,
     reason = "a file of the kernel: always regular, and there are thousands"
 )]
-fn read_small(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn read_small(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut buffer = [0; 4096];
     let length = file.read(&mut buffer).ok()?;
@@ -335,10 +366,12 @@ pub fn pid_domain() -> Option<String> {
 pub(super) fn boot_time_ms() -> Option<i64> {
     let stat = crate::files::read_to_string("/proc/stat").ok()?;
     let seconds: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
-    Some(seconds * 1_000)
+    // The kernel takes the offset of this process's time namespace from it.
+    let per_second = i64::try_from(ticks_per_second()).ok()?;
+    Some(seconds * 1_000 + own_offset().checked_mul(1_000)?.checked_div(per_second)?)
 }
 
-fn ticks_per_second() -> u64 {
+pub(super) fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 

@@ -21,7 +21,7 @@ pub struct Registered {
     pub session: String,
     /// When it registered itself, milliseconds since 1970.
     pub started_at: Option<i64>,
-    /// Field 22 of `/proc/<pid>/stat`; not written by 2.1.100.
+    /// Field 22 of `/proc/<pid>/stat`, as the agent reads it in its own time namespace; not written by 2.1.100.
     pub proc_start: Option<String>,
     /// Machine and pid namespace, such as `linux:<machine id>:pid:[4026531836]`.
     pub pid_domain: Option<String>,
@@ -91,7 +91,8 @@ impl Registered {
             return None;
         }
         let Some(start) = &self.proc_start else { return self.alive_by_id(config, processes) };
-        Some(processes.get(self.pid).is_some_and(|process| *start == process.start_ticks.to_string()))
+        let Some(process) = processes.get(self.pid) else { return Some(false) };
+        start.parse().map_or(Some(false), |start| process.has_started_at(start))
     }
 
     /// 2.1.100 writes down neither when its process started nor in which pid namespace, so its entry may be of any

@@ -49,7 +49,7 @@ impl Owners {
             RecordedRun::Open { pid, start, domain, genuine } => {
                 *genuine
                     && *pid == process.pid
-                    && *start == process.start_ticks
+                    && process.has_started_at(*start) == Some(true)
                     && matches!(self.processes().vantage().reach(domain), Reach::Here)
             }
             _ => false,

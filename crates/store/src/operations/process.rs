@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use agents::claude::process::start_of;
 use serde::{Deserialize, Serialize};
 
 /// A process, known by more than its number.
@@ -51,16 +52,6 @@ impl Process {
         let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
         pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
     }
-}
-
-/// When a process started; nothing where it is gone, or dead and not yet waited for.
-fn start_of(pid: u32) -> Option<u64> {
-    let stat = crate::files::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold any character.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    let start = fields.nth(18)?.parse().ok()?;
-    (state != "Z" && state != "X").then_some(start)
 }
 
 fn boot() -> Option<String> {
