@@ -29,18 +29,31 @@ fn turn(lab: &Lab, transcript: &Path, number: u8) {
     assert!(wait_until(PATIENCE, answered), "{}", lab.screen("work:0.0"));
 }
 
-/// Three turns, the loss under the living agent, two more turns, `kill -9`, `recover`: the agent reaches all five.
-fn lost_under_the_agent(lose: impl Fn(&Lab, &Path)) {
+/// An agent after three turns, all of which are in the vault.
+fn after_three_turns() -> (Lab, Value, PathBuf) {
     let lab = Lab::new(VERSIONS[2]).unwrap();
     lab.wire().unwrap();
     lab.shell().unwrap();
     lab.type_line("work:0.0", "claude --permission-mode default 'ask-00 please'").unwrap();
     let record = lab.idle_at("work:0.0", "reply-00").unwrap();
-    let session = record["sessionId"].as_str().unwrap();
     let transcript = PathBuf::from(record["transcriptPath"].as_str().unwrap());
     turn(&lab, &transcript, 1);
     turn(&lab, &transcript, 2);
     words(&lab, &["vault", "sync"]);
+    (lab, record, transcript)
+}
+
+/// Whether the agent in the pane sends these prompts to the API, in this order.
+fn reaches(lab: &Lab, prompts: std::ops::Range<u8>) {
+    let sent = lab.probe("work:0.0", "probe-one").unwrap();
+    let places: Vec<Option<usize>> = prompts.map(|number| sent.find(&format!("ask-0{number}"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {sent}");
+}
+
+/// Three turns, the loss under the living agent, two more turns, `kill -9`, `recover`: the agent reaches all five.
+fn lost_under_the_agent(lose: impl Fn(&Lab, &Path)) {
+    let (lab, record, transcript) = after_three_turns();
+    let session = record["sessionId"].as_str().unwrap();
     lose(&lab, &transcript);
     turn(&lab, &transcript, 3);
     turn(&lab, &transcript, 4);
@@ -72,9 +85,7 @@ fn lost_under_the_agent(lose: impl Fn(&Lab, &Path)) {
     let back = told(&lab, &["recover", "work:0.0"]);
     assert_eq!(back["panes"][0]["outcome"], "repaired_resumed", "{back}");
     assert_eq!(back["panes"][0]["sessionId"], session, "{back}");
-    let sent = lab.probe("work:0.0", "probe-one").unwrap();
-    let places: Vec<Option<usize>> = (0..5).map(|number| sent.find(&format!("ask-0{number}"))).collect();
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {sent}");
+    reaches(&lab, 0..5);
     assert!(losses(&lab, session).is_empty());
 }
 
@@ -100,4 +111,34 @@ fn a_deleted_config_directory_ends_the_same_way() {
         };
         assert!(wait_until(PATIENCE, gone));
     });
+}
+
+/// Whether the newest version in the vault that a sync has stored holds this word.
+fn vault_has(lab: &Lab, session: &str, word: &str) -> bool {
+    let copy = lab.home.root().join("copy.jsonl");
+    let versions = told(lab, &["vault", "list"])["conversations"].as_array().unwrap().clone();
+    let of_session = versions.iter().find(|one| one["sessionId"] == session).unwrap();
+    let newest =
+        of_session["files"][0]["generations"].as_array().unwrap().last().unwrap()["generation"].clone();
+    let _ = fs::remove_file(&copy);
+    let (newest, to) = (newest.to_string(), copy.to_str().unwrap());
+    words(lab, &["vault", "restore", session, "--version", &newest, "--to", to]);
+    fs::read_to_string(copy).unwrap().contains(word)
+}
+
+/// The hooks see the new file once, no other sync looks at it, and then it is lost, too.
+#[test]
+fn a_transcript_that_is_lost_twice_comes_back_with_the_turn_in_between() {
+    let (lab, record, transcript) = after_three_turns();
+    let session = record["sessionId"].as_str().unwrap();
+    fs::remove_file(&transcript).unwrap();
+    turn(&lab, &transcript, 3);
+    assert!(wait_until(PATIENCE, || vault_has(&lab, session, "reply-03")), "{}", lab.screen("work:0.0"));
+    fs::remove_file(&transcript).unwrap();
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
+    let back = told(&lab, &["recover", "work:0.0"]);
+    assert_eq!(back["panes"][0]["sessionId"], session, "{back}");
+    reaches(&lab, 0..4);
+    assert!(losses(&lab, session).is_empty());
 }

@@ -28,7 +28,7 @@ pub(crate) struct Seen {
     pub(crate) key: String,
     pub(crate) generation: u32,
     pub(crate) gone: bool,
-    /// A shrink under a live owner, seen once: the size, and when (nanoseconds since 1970).
+    /// A shrink under a live owner, seen once: the size before it, and when (nanoseconds since 1970).
     pub(crate) shrunk: Option<(u64, i64)>,
     /// How the newest generation began: whether it stands as a loss.
     pub(crate) standing: Event,

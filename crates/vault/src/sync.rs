@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 use store::file_cache::Entry;
 
-use crate::event::Happening;
+use crate::event::{Event, Happening};
 use crate::gone::{self, Doubt};
 use crate::manifest::Begin;
 use crate::plan::Depth;
@@ -185,17 +185,10 @@ impl Vault {
         let Some(first) = sources.first() else { return Ok(()) };
         let mut writer = Writer::open(self, key, begin(first))?;
         for source in sources {
-            if let Some(seen) = shrinks(&writer, source, cache, options) {
-                let known = writer.file(&name_of(source)).and_then(|file| file.newest());
-                let (from, to) = (known.map_or(0, |newest| newest.source.size), source.stamp.size);
-                outcome.report.doubts.push(Doubt::Shrinking { path: source.path.clone(), from, to });
-                if let Some(entry) = cache.entry(&source.path) {
-                    outcome.news.push((source.path.clone(), Entry { value: seen, ..entry.clone() }));
-                }
-                continue;
-            }
+            let shrink = Shrink::of(&writer, source, cache, options);
+            // A new generation rewrites none, so the copy is made at once: the file may be gone at the next look.
             match self.with_codec(|codec| writer.store(codec, source, Depth::Tail, Origination::Theirs))? {
-                Ok(stored) => outcome.note(key, source, &stored, options.now),
+                Ok(stored) => outcome.note(key, source, &stored, shrink, options.now),
                 // It was there a moment ago; the next sync will see that it is gone.
                 Err(Error::Read { source: error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => outcome.report.failures.push((source.path.clone(), error)),
@@ -208,19 +201,35 @@ impl Vault {
 }
 
 impl Outcome {
-    fn note(&mut self, key: &Key, source: &Source, stored: &Stored, now: Timestamp) {
+    fn note(&mut self, key: &Key, source: &Source, stored: &Stored, shrink: Option<Shrink>, now: Timestamp) {
+        // What has come back was never lost, and a loss that is not believed yet is a doubt.
+        let shrink = shrink.filter(|_| stored.standing.is_loss() || stored.event == Some(Event::Returned));
+        let open = shrink.filter(|shrink| shrink.is_open && stored.standing.is_loss());
         let value = Seen {
             key: key.to_string(),
             generation: stored.generation,
             gone: false,
-            shrunk: None,
+            shrunk: open.map(|shrink| (shrink.from, shrink.first)),
             standing: stored.standing,
         };
         let entry = Entry { stamp: stored.stamp, read_at_ns: stored.read_at_ns, value };
         self.news.push((source.path.clone(), entry));
-        let Some(event) = stored.event else { return };
-        self.report.changed += 1;
-        self.report.bytes_read += stored.bytes_read;
+        if stored.event.is_some() {
+            self.report.changed += 1;
+            self.report.bytes_read += stored.bytes_read;
+        }
+        if let Some(Shrink { from, .. }) = open {
+            let (path, to) = (source.path.clone(), stored.stamp.size);
+            self.report.doubts.push(Doubt::Shrinking { path, from, to });
+            return;
+        }
+        let (event, old_size) = match shrink {
+            // The copy was made at an earlier look; the verdict comes now.
+            Some(shrink) if stored.standing.is_loss() => (Some(stored.standing), shrink.from),
+            Some(_) => (None, stored.old_size),
+            None => (stored.event, stored.old_size),
+        };
+        let Some(event) = event else { return };
         self.report.events.push(Happening {
             key: key.clone(),
             session: source.session.clone(),
@@ -228,7 +237,7 @@ impl Outcome {
             event,
             generation: stored.generation,
             at: now,
-            sizes: (stored.old_size, stored.stamp.size),
+            sizes: (old_size, stored.stamp.size),
         });
     }
 }
@@ -248,17 +257,31 @@ fn is_known(cache: &Cache, source: &Source) -> bool {
     cache.fresh(&source.path, &source.stamp).is_some_and(|seen| !seen.gone && seen.shrunk.is_none())
 }
 
-// An agent truncates in place and writes on (docs/damage.md): what a single look sees may be the middle of that.
-fn shrinks(writer: &Writer<'_>, source: &Source, cache: &Cache, options: &SyncOptions<'_>) -> Option<Seen> {
-    let known = writer.file(&name_of(source))?.newest()?;
-    if source.stamp.size >= known.source.size || !(options.owner_alive)(source) {
-        return None;
+/// A file that became shorter while its owner lives. An agent truncates in place and writes on (docs/damage.md): what a
+/// single look sees may be the middle of that, so only a second look says that something was lost.
+#[derive(Clone, Copy)]
+struct Shrink {
+    /// Bytes that it had.
+    from: u64,
+    /// When it was first seen, in nanoseconds since 1970.
+    first: i64,
+    /// Whether it is too early to say.
+    is_open: bool,
+}
+
+impl Shrink {
+    fn of(writer: &Writer<'_>, source: &Source, cache: &Cache, options: &SyncOptions<'_>) -> Option<Shrink> {
+        let known = writer.file(&name_of(source))?.newest()?;
+        let noted = cache.entry(&source.path)?.value.shrunk;
+        let is_owned = (options.owner_alive)(source);
+        let now = i64::try_from(options.now.as_nanosecond()).unwrap_or(i64::MAX);
+        let (from, first) = match noted {
+            Some(noted) => noted,
+            None if is_owned && source.stamp.size < known.source.size => (known.source.size, now),
+            None => return None,
+        };
+        // A clock that went back makes the second look wait anew.
+        let first = first.min(now);
+        Some(Shrink { from, first, is_open: is_owned && now - first < SECOND_LOOK_NS })
     }
-    let now = i64::try_from(options.now.as_nanosecond()).unwrap_or(i64::MAX);
-    let seen = &cache.entry(&source.path)?.value;
-    let first = seen.shrunk.map_or(now, |(_, at)| at);
-    // A clock that went back makes the second look wait anew.
-    let first = first.min(now);
-    let seen = Seen { shrunk: Some((source.stamp.size, first)), ..seen.clone() };
-    (now - first < SECOND_LOOK_NS).then_some(seen)
 }

@@ -276,6 +276,7 @@ fn a_shrink_under_a_live_owner_is_believed_at_the_second_look() {
     let report = look(10);
     assert!(report.events.is_empty());
     assert!(matches!(report.doubts[..], [Doubt::Shrinking { to: 500, .. }]), "{:?}", report.doubts);
+    assert_eq!(world.read(ID, Some(2)), &whole[..500], "the copy does not wait for the verdict");
     assert!(look(11).events.is_empty(), "one second later is too early");
     // It was the middle of a rewrite after all.
     world.put(&world.path(ID), &whole);
@@ -283,6 +284,7 @@ fn a_shrink_under_a_live_owner_is_believed_at_the_second_look() {
     world.put(&world.path(ID), &whole[..500]);
     assert!(look(20).events.is_empty(), "an old sighting must not count");
     assert_eq!(events(&look(22)), [Event::Truncated]);
+    assert!(look(30).events.is_empty(), "said once");
     assert_eq!(world.read(ID, Some(1)), whole);
 }
 

@@ -51,7 +51,7 @@ fn doubt_words(doubt: &Doubt) -> String {
         ),
         Doubt::Shrinking { path, from, to } => {
             format!(
-                "{} shrank from {} to {} under a live agent; the next look will tell",
+                "{} shrank from {} to {} under a live agent; the vault has both versions, and the next look tells whether anything was lost",
                 path.display(),
                 bytes(*from),
                 bytes(*to)
