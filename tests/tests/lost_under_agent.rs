@@ -142,3 +142,67 @@ fn a_transcript_that_is_lost_twice_comes_back_with_the_turn_in_between() {
     reaches(&lab, 0..4);
     assert!(losses(&lab, session).is_empty());
 }
+
+/// The folder of a conversation in the vault.
+fn copy_of(lab: &Lab, session: &str) -> PathBuf {
+    let accounts = fs::read_dir(lab.home.state().join("vault/conversations")).unwrap();
+    let folders = accounts.map(|account| account.unwrap().path().join(session));
+    folders.into_iter().find(|folder| folder.is_dir()).unwrap()
+}
+
+/// The vault cannot write the copy of a conversation: that is said everywhere, and what is lost then is named.
+#[test]
+fn a_copy_that_cannot_be_made_is_said_and_what_is_lost_then_is_named() {
+    let (lab, record, transcript) = after_three_turns();
+    let session = record["sessionId"].as_str().unwrap();
+    let vaulted = |record: &Value| record["vaultedAt"].as_str().map(str::to_owned);
+    let before = lab.settle_until(session, "a copy", |record| vaulted(record).is_some()).unwrap();
+    let lock = copy_of(&lab, session).join("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    turn(&lab, &transcript, 3);
+    let log = lab.home.state().join("log/settle.log");
+    let logged = || fs::read_to_string(&log).is_ok_and(|log| log.contains("was not mirrored"));
+    assert!(wait_until(PATIENCE, logged), "{:?}", fs::read_to_string(&log));
+    let now = lab.record_where("turn 3", |record| record["lastPrompt"] != before["lastPrompt"]).unwrap();
+    assert_eq!(vaulted(&now), vaulted(&before), "the copy has not the newest rows");
+    let status = told(&lab, &["status"]);
+    let alarm = status["alarms"].as_array().unwrap().iter().find(|alarm| alarm["kind"] == "not_mirrored");
+    assert_eq!(alarm.unwrap_or_else(|| panic!("{status}"))["session"], session);
+    assert!(words(&lab, &["status"]).contains("! the vault cannot copy"), "{status}");
+    assert_eq!(told(&lab, &["vault", "status"])["unmirrored"][0]["sessionId"], session);
+    assert!(words(&lab, &["vault", "status"]).contains("not copied since"));
+    assert!(lab.rekindle(&["doctor"]).unwrap().stdout.contains("not copied into the vault"));
+    let line = lab.home.state().join(format!("cache/statusline/{session}.json"));
+    assert!(fs::read_to_string(&line).is_ok_and(|line| line.contains("the vault cannot copy")), "{line:?}");
+    assert_eq!(lab.rekindle(&["vault", "sync"]).unwrap().code(), Some(4));
+
+    fs::remove_file(&transcript).unwrap();
+    lab.signal(&record, Signal::KILL).unwrap();
+    lab.settle_until(session, "crashed", |record| record["status"] == "crashed").unwrap();
+    fs::remove_dir(&lock).unwrap();
+    let list = words(&lab, &["vault", "list"]);
+    assert!(list.contains("ask-02") && !list.contains("ask-03"), "{list}");
+    let back = lab.rekindle(&["recover", "work:0.0"]).unwrap();
+    assert_eq!(back.code(), Some(4), "{}", back.words());
+    assert!(back.stdout.contains("the last prompt that rekindle knows of"), "{}", back.words());
+    let scan = words(&lab, &["scan", session]);
+    assert!(scan.contains("is in no copy, and stays missing"), "{scan}");
+    assert!(words(&lab, &["vault", "status"]).contains("is in no copy, and stays missing"));
+    reaches(&lab, 0..3);
+}
+
+#[test]
+fn without_the_machines_key_the_vault_still_copies_every_turn() {
+    let (lab, record, transcript) = after_three_turns();
+    let session = record["sessionId"].as_str().unwrap();
+    let key = lab.home.home().join(".config/rekindle/machine.key");
+    let aside = lab.home.root().join("key");
+    // One that runs has read the key.
+    let settles = || lab.home.bodies().iter().any(lab::bodies::Body::is_rekindle);
+    assert!(wait_until(PATIENCE, || !settles()));
+    fs::rename(&key, &aside).unwrap();
+    turn(&lab, &transcript, 3);
+    assert!(wait_until(PATIENCE, || vault_has(&lab, session, "reply-03")), "{}", lab.screen("work:0.0"));
+    fs::rename(&aside, &key).unwrap();
+}

@@ -309,6 +309,8 @@ pub struct VaultFacts {
     pub transcripts: usize,
     /// When the newest of them was written.
     pub newest_transcript: Option<Timestamp>,
+    /// Conversations that the last sync could not copy, with the reason.
+    pub unmirrored: Vec<String>,
     /// Conversations that lost something which the vault has; the short id, and what happened.
     pub losses: Vec<String>,
     /// Conversations that a repair would mend; short ids.

@@ -193,6 +193,7 @@ ids! {
     ClockBehind = "clock-behind",
     VaultEmpty = "vault-empty",
     VaultBehind = "vault-behind",
+    VaultFailing = "vault-failing",
     VaultUnreadable = "vault-unreadable",
     VaultLosses = "vault-losses",
     VaultDamaged = "vault-damaged",

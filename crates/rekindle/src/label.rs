@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agents::SessionId;
 use agents::claude::{ConfigDir, config_of, slug};
+use transcript::Ending;
 
 use crate::context::Context;
 use crate::output::one_line;
@@ -25,6 +26,22 @@ impl Label {
     /// Looks at the end of the transcript, and at the record where that tells nothing.
     pub(crate) fn of(context: &Context, session: &SessionId, transcript: &Path) -> Label {
         let ending = sessions::ending(transcript).unwrap_or_default();
+        Label::with(context, session, transcript, ending)
+    }
+
+    /// The same of a copy that ends like this: what is not in it is not shown.
+    pub(crate) fn of_copy(
+        context: &Context,
+        session: &SessionId,
+        transcript: &Path,
+        ending: Ending,
+    ) -> Label {
+        let prompt = ending.prompt.as_ref().map(|said| said.text.clone()).unwrap_or_default();
+        let label = Label::with(context, session, transcript, ending);
+        Label { prompt: one_line(&prompt, LONGEST_PROMPT), ..label }
+    }
+
+    fn with(context: &Context, session: &SessionId, transcript: &Path, ending: Ending) -> Label {
         let config = config_of(transcript).map(ConfigDir::new);
         let key = context.repairer.key_of(session, config.as_ref());
         let held = store::record::load(&context.repairer.state, None, &key).ok().flatten();

@@ -358,7 +358,7 @@ impl Repairer {
         })
     }
 
-    fn record_of(&self, session: &SessionId, config: &ConfigDir) -> Option<SessionRecord> {
+    pub(crate) fn record_of(&self, session: &SessionId, config: &ConfigDir) -> Option<SessionRecord> {
         record::load(&self.state, None, &self.key_of(session, Some(config)))
             .ok()
             .flatten()

@@ -21,6 +21,7 @@ mod old_backups;
 mod operation;
 mod paths;
 mod put_back;
+mod put_back_time;
 mod record_paths;
 mod redo;
 mod repair;
@@ -31,6 +32,7 @@ mod space;
 mod swap;
 mod target;
 mod undo;
+mod unfound;
 
 pub use account::{AccountSession, pick};
 pub use as_copy::{Copied, CopyOptions};

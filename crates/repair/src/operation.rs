@@ -169,11 +169,20 @@ impl Repairer {
         })?)
     }
 
-    /// What is missing from transcripts, by the changes of them that are in force.
-    pub(crate) fn missing_rows(&self) -> HashMap<PathBuf, String> {
-        let effects = operations::list(&self.state).into_iter().flat_map(|operation| operation.effects);
+    /// What is missing from transcripts, by the changes of them that are in force: a newer copy that was put back whole ends
+    /// it, mending the file does not.
+    pub fn missing_rows(&self) -> HashMap<PathBuf, String> {
+        let newest_first = operations::list(&self.state).into_iter();
+        let effects = newest_first.flat_map(|operation| operation.effects.into_iter().rev());
         let in_force = effects.filter(|effect| matches!(effect.state, EffectState::Done | EffectState::Kept));
-        in_force.filter_map(|effect| Some((effect.path?, effect.missing?))).collect()
+        let decides = |effect: &Effect| effect.missing.is_some() || effect.kind == EffectKind::PutBack;
+        let mut known: HashMap<PathBuf, Option<String>> = HashMap::new();
+        for effect in in_force.filter(decides) {
+            if let Some(path) = effect.path {
+                known.entry(path).or_insert(effect.missing);
+            }
+        }
+        known.into_iter().filter_map(|(path, missing)| Some((path, missing?))).collect()
     }
 
     fn close(&self) -> Result<(), Error> {

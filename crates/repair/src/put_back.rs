@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use agents::claude::{ConfigDir, TranscriptFile};
 use agents::{SessionId, Stamp};
@@ -20,10 +20,6 @@ use crate::fullest::{Fullest, Lost, ROWS_MISSING, Remade};
 use crate::repair::{RepairOutcome, RepairStatus, refuse};
 use crate::swap::{self, Placement};
 use crate::{Error, Refusal, Repairer};
-
-/// The agent sweeps transcripts older than this where its settings say nothing (cc#85466).
-const SWEPT_AFTER_DAYS: u64 = 30;
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// What came of putting a conversation back.
 #[derive(Debug, Clone)]
@@ -65,7 +61,7 @@ impl Repairer {
         }
         let mut outcome = RepairOutcome::new(file, RepairStatus::Repaired);
         outcome.reason = Some(reason(&lost, dry_run));
-        outcome.missing = lost.missing();
+        outcome.missing = lost.missing().map(str::to_owned);
         if dry_run {
             return Ok(Some(outcome));
         }
@@ -75,6 +71,7 @@ impl Repairer {
                 outcome.path = back.path;
                 outcome.backup = back.backup;
                 outcome.left_out = back.left_out;
+                outcome.missing = back.doubt;
                 outcome.new_chain_depth = scan_file(&outcome.path, &mut Buffer::default()).chain_depth;
                 Ok(Some(outcome))
             }
@@ -153,9 +150,6 @@ impl Repairer {
                 let content = Content { generation: newest, mtime, read: Some(fullest.read) };
                 let fill = |out: &mut dyn std::io::Write| out.write_all(&bytes);
                 let back = self.replace(conversation, &session, path, content, &fill)?;
-                if gap && back.is_ok() {
-                    self.note_missing(&session, ROWS_MISSING)?;
-                }
                 back.map(|back| PutBack { doubt: gap.then(|| ROWS_MISSING.to_owned()), ..back })
             }
             None => {
@@ -164,7 +158,23 @@ impl Repairer {
                 return Ok(copied.ok_or_else(|| Refusal::Diverged("nothing is lost".to_owned())));
             }
         };
-        Ok(back)
+        self.weighed(back, &session, conversation, None)
+    }
+
+    /// What was put back, with what is missing from it.
+    fn weighed(
+        &self,
+        back: Result<PutBack, Refusal>,
+        session: &SessionId,
+        conversation: &Conversation,
+        doubt: Option<String>,
+    ) -> Result<Result<PutBack, Refusal>, Error> {
+        let back = match back {
+            Err(refusal) => return Ok(Err(refusal)),
+            Ok(back) => back,
+        };
+        let doubt = doubt.or_else(|| back.doubt.clone());
+        self.weigh(back, session, &conversation.config, doubt).map(Ok)
     }
 
     /// Tells the vault that nothing is lost any more, though the file stays as it is.
@@ -258,7 +268,13 @@ impl Repairer {
             }
         }
         let back = self.put_back(&conversation, &mirrored, &choice.generation, &path)?;
-        Ok(Some(back.map(|back| PutBack { doubt: choice.doubt, ..back })))
+        match wanted {
+            // Its user knows that there are other versions.
+            Wanted::Number(_) => Ok(Some(back.map(|back| PutBack { doubt: choice.doubt, ..back }))),
+            Wanted::Best | Wanted::Whole => {
+                self.weighed(back, session, &conversation, choice.doubt).map(Some)
+            }
+        }
     }
 
     pub(crate) fn mirrored(
@@ -346,16 +362,6 @@ impl Repairer {
         };
         let content = Content { generation: generation.number, mtime: Some(mtime), read: None };
         self.replace(conversation, &session, path, content, &fill)
-    }
-
-    /// The modification time for a version that is put back at this path.
-    fn spared(&self, conversation: &Conversation, generation: &GenerationInfo, path: &Path) -> SystemTime {
-        let config = ConfigDir::new(&conversation.config);
-        let original =
-            SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(generation.mtime_ns).unwrap_or(0));
-        let period = DAY * u32::try_from(cleanup_days(&config)).unwrap_or(u32::MAX);
-        let newest = newest_transcript(path.parent().unwrap_or(path), path);
-        vault::put_back_mtime(original, period, SystemTime::now(), newest)
     }
 
     /// Puts a version in the place of what is there, or where nothing is, with the conversation's other files.
@@ -489,19 +495,4 @@ struct Content {
     mtime: Option<SystemTime>,
     /// The file that it was made from (nothing where there was none), where that matters.
     read: Option<Option<Stamp>>,
-}
-
-/// The agent's own setting, or its default.
-fn cleanup_days(config: &ConfigDir) -> u64 {
-    let settings = store::files::read(config.path().join("settings.json")).unwrap_or_default();
-    let settings: Option<serde_json::Value> = serde_json::from_slice(&settings).ok();
-    settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64()).unwrap_or(SWEPT_AFTER_DAYS)
-}
-
-/// The newest modification time among the other transcripts of a folder: `--continue` must not change its mind.
-fn newest_transcript(folder: &Path, but: &Path) -> Option<SystemTime> {
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let others = entries.map(|entry| entry.path()).filter(|path| path != but);
-    let transcripts = others.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
-    transcripts.filter_map(|path| std::fs::metadata(path).ok()?.modified().ok()).max()
 }

@@ -54,7 +54,7 @@ pub struct RepairOutcome {
     /// Why, where it did not go through.
     pub reason: Option<String>,
     /// What is in no copy at all, where that is known: the rest is whole without it.
-    pub missing: Option<&'static str>,
+    pub missing: Option<String>,
     /// Where the bytes are as they were.
     pub backup: Option<PathBuf>,
     /// Dangling parents that have a row now.

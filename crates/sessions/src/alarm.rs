@@ -26,6 +26,8 @@ pub enum AlarmKind {
     DiskFull,
     /// The agent is about to delete conversations.
     Cleanup,
+    /// The vault cannot copy a conversation.
+    NotMirrored,
 }
 
 /// One alarm.
@@ -45,7 +47,11 @@ impl AlarmKind {
     pub fn is_urgent(self) -> bool {
         matches!(
             self,
-            AlarmKind::NotSaving | AlarmKind::ChildVariables | AlarmKind::TwoAgents | AlarmKind::DiskFull
+            AlarmKind::NotSaving
+                | AlarmKind::ChildVariables
+                | AlarmKind::TwoAgents
+                | AlarmKind::DiskFull
+                | AlarmKind::NotMirrored
         )
     }
 }
@@ -158,6 +164,32 @@ pub fn of_space(path: &Path, space: Space) -> Option<Alarm> {
 pub fn space(path: &Path) -> Option<Space> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(Space { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize })
+}
+
+/// Alarms about conversations that the vault cannot copy, one for each.
+pub fn of_unmirrored(
+    files: &[vault::Unmirrored],
+    records: &BTreeMap<SessionKey, SessionRecord>,
+) -> Vec<Alarm> {
+    let mut alarms: Vec<Alarm> = Vec::new();
+    for file in files {
+        let of_file = |record: &&SessionRecord| record.transcript_path.as_deref() == Some(&*file.path);
+        let of_id = |record: &&SessionRecord| file.session.as_ref() == Some(record.session_id.id());
+        let record = records.values().find(of_file).or_else(|| records.values().find(of_id));
+        let session = record.map(|record| record.session_id.clone());
+        if session.is_some() && alarms.iter().any(|alarm| alarm.session == session) {
+            continue;
+        }
+        let name = record.map(|record| record.name.clone().unwrap_or_else(|| record.short_id.clone()));
+        let name = name.or_else(|| file.session.as_ref().map(|id| id.short().to_owned()));
+        let what = match name {
+            Some(name) => format!("the vault cannot copy {name}"),
+            None => format!("the vault cannot copy {}", file.path.display()),
+        };
+        let text = format!("{what} ({}): what is said now is only in its transcript", file.why);
+        alarms.push(Alarm { kind: AlarmKind::NotMirrored, session, text });
+    }
+    alarms
 }
 
 /// Looks at the transcript of a conversation.

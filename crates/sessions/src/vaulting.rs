@@ -1,14 +1,14 @@
 //! The vault, brought up to date after a turn: beside the records' lock, so that nobody waits for a large file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use agents::SessionKey;
 use agents::claude::Owners;
+use agents::{SessionKey, Stamp};
 use jiff::Timestamp;
 use store::durable;
 use store::lock::{Lock, LockError};
-use store::record;
+use store::record::{self, SessionRecord};
 use vault::{SyncOptions, SyncReport, Vault};
 
 use crate::settle::{Error, Settler};
@@ -16,7 +16,7 @@ use crate::settle::{Error, Settler};
 /// How mirroring ended.
 #[derive(Debug)]
 pub enum Vaulted {
-    /// The vault has everything.
+    /// It was brought up to date, except for what the report names.
     Done(SyncReport),
     /// Another process is at it and will look again.
     Elsewhere,
@@ -57,6 +57,18 @@ impl Settler {
                 return Ok(Vaulted::Done(report));
             }
         }
+    }
+
+    /// The transcripts of these conversations, as they are now.
+    pub fn transcripts(
+        records: &BTreeMap<SessionKey, SessionRecord>,
+        sessions: &BTreeSet<SessionKey>,
+    ) -> BTreeMap<SessionKey, Stamp> {
+        let stamp = |session: &SessionKey| {
+            let path = records.get(session)?.transcript_path.as_deref()?;
+            Some((session.clone(), Stamp::of(&std::fs::metadata(path).ok()?)))
+        };
+        sessions.iter().filter_map(stamp).collect()
     }
 
     /// Notes in their records that the vault has these conversations.

@@ -25,6 +25,29 @@ impl Vault {
         self.read_generation(key, file, &generation, out)
     }
 
+    /// The end of one generation of a file: so many bytes or a little more, and where they begin.
+    pub fn read_end(
+        &self,
+        key: &Key,
+        file: &str,
+        generation: u32,
+        least: u64,
+    ) -> Result<(Vec<u8>, u64), Error> {
+        let _shared = self.share()?;
+        let mut generation = self.generation(key, file, Some(generation))?;
+        let mut wanted = 0;
+        let last = generation.frames.iter().rev().take_while(|frame| {
+            let goes_on = wanted < least;
+            wanted += u64::from(frame.raw);
+            goes_on
+        });
+        let before = generation.frames.len() - last.count();
+        let begin = generation.frames.drain(..before).map(|frame| u64::from(frame.raw)).sum();
+        let mut bytes = Vec::new();
+        self.read_generation(key, file, &generation, &mut bytes)?;
+        Ok((bytes, begin))
+    }
+
     /// Puts one generation of a file at a path, whole or not at all.
     pub fn restore_to(
         &self,

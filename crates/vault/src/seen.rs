@@ -85,23 +85,23 @@ pub(crate) fn load(vault: &Vault) -> Result<Cache, Error> {
             cache.retain(|_, entry| {
                 !names.contains(entry.value.key.as_str()) && there.contains(&entry.value.key)
             });
-            read_again(vault, &mut cache, &keys)?;
+            read_again(vault, &mut cache, &keys);
         }
         _ => {
             cache.retain(|_, _| false);
-            read_again(vault, &mut cache, &vault.keys()?)?;
+            read_again(vault, &mut cache, &vault.keys()?);
         }
     }
     Ok(cache)
 }
 
-fn read_again(vault: &Vault, cache: &mut Cache, keys: &[Key]) -> Result<(), Error> {
-    let found: Vec<Vec<(PathBuf, Entry<Seen>)>> =
-        keys.par_iter().map(|key| Ok(entries(key, &vault.state(key)?))).collect::<Result<_, Error>>()?;
+fn read_again(vault: &Vault, cache: &mut Cache, keys: &[Key]) {
+    // One that cannot be read keeps no other from being mirrored; its own files are looked at, and the failure is said.
+    let of = |key: &Key| vault.state(key).map(|state| entries(key, &state)).unwrap_or_default();
+    let found: Vec<Vec<(PathBuf, Entry<Seen>)>> = keys.par_iter().map(of).collect();
     for (path, entry) in found.into_iter().flatten() {
         cache.insert(&path, entry);
     }
-    Ok(())
 }
 
 fn entries(key: &Key, state: &State) -> Vec<(PathBuf, Entry<Seen>)> {

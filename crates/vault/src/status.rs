@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use agents::claude::Walk;
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
+use store::file_cache::Entry;
 
 use crate::event::Event;
 use crate::tombstone::DoubtfulTombstone;
@@ -152,6 +153,20 @@ impl LastSeen {
         let mut lost: Vec<Loss> = lost.collect();
         lost.sort_by(|one, two| one.path.cmp(&two.path));
         lost
+    }
+
+    /// Whether the vault has a file as it was seen, or more of it.
+    pub fn holds(&self, seen: Stamp) -> bool {
+        let same = |entry: &Entry<seen::Seen>| {
+            let known = entry.stamp;
+            !entry.value.gone && (known.dev, known.ino) == (seen.dev, seen.ino) && known.size >= seen.size
+        };
+        self.0.iter().any(|(_, entry)| same(entry))
+    }
+
+    /// Whether the newest copy of the file at this path is what is there.
+    pub fn is_as_seen(&self, path: &Path, now: Stamp) -> bool {
+        self.0.entry(path).is_some_and(|entry| !entry.value.gone && entry.stamp == now)
     }
 
     /// A file that had lost nothing, and that may have since: it went, is another one, or is shorter.

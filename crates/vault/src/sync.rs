@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use agents::SessionId;
 use agents::claude::{ConfigDir, Source, Trouble, Walk, walk};
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -16,7 +17,7 @@ use crate::plan::Depth;
 use crate::seen::{self, Cache, Seen};
 use crate::store::{Origination, Stored, Writer};
 use crate::vault::Vault;
-use crate::{Error, Key, idle};
+use crate::{Error, Key, idle, unmirrored};
 
 /// How a sync is to be done.
 pub struct SyncOptions<'a> {
@@ -100,6 +101,25 @@ impl Vault {
         options: &SyncOptions<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SyncReport, Error> {
+        let synced = self.sync_all(configs, options, progress);
+        let failures = match &synced {
+            Ok((report, sessions)) => {
+                let failures = report.failures.iter();
+                failures.map(|(path, error)| (path.clone(), sessions.get(path).cloned(), error)).collect()
+            }
+            Err(error) => vec![(self.root().to_path_buf(), None, error)],
+        };
+        unmirrored::note(self.cache(), configs, failures, options.now);
+        synced.map(|(report, _)| report)
+    }
+
+    /// The same, with the sessions of the files that could not be copied.
+    fn sync_all(
+        &self,
+        configs: &[ConfigDir],
+        options: &SyncOptions<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(SyncReport, HashMap<PathBuf, SessionId>), Error> {
         seen::settle(self)?;
         let _shared = self.share()?;
         let (cache, mut walks) =
@@ -151,8 +171,17 @@ impl Vault {
         }
         let mut report = outcome.report;
         report.files = walks.iter().map(|walk| walk.sources.len()).sum();
+        let failed = |source: &&Source| report.failures.iter().any(|(path, _)| *path == source.path);
+        let sources = walks.iter().flat_map(|walk| &walk.sources);
+        let sessions = match report.failures.is_empty() {
+            true => HashMap::new(),
+            false => sources
+                .filter(failed)
+                .filter_map(|source| Some((source.path.clone(), source.session.clone()?)))
+                .collect(),
+        };
         report.troubles = walks.iter_mut().flat_map(|walk| std::mem::take(&mut walk.troubles)).collect();
-        Ok(report)
+        Ok((report, sessions))
     }
 
     fn sync_conversation(

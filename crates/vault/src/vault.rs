@@ -71,6 +71,12 @@ impl Vault {
     pub(crate) fn journal_path(&self) -> &Path {
         &self.journal
     }
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
     pub(crate) fn seen_paths(&self) -> seen::Paths {
         seen::Paths::in_cache(&self.cache)
     }

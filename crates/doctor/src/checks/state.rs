@@ -225,6 +225,17 @@ fn vault(facts: &Facts, findings: &mut Vec<Finding>) {
         }
         _ => {}
     }
+    if !vault.unmirrored.is_empty() {
+        let failed = count(vault.unmirrored.len(), "conversation is", "conversations are");
+        findings.push(
+            Finding::problem(
+                Id::VaultFailing,
+                format!("{failed} not copied into the vault: {}", list(&vault.unmirrored)),
+            )
+            .why("what is said in them now is only in the agent's own files")
+            .fix("rekindle vault sync says what fails, and tries again"),
+        );
+    }
     if !vault.losses.is_empty() {
         let lost = count(vault.losses.len(), "conversation", "conversations");
         findings.push(
@@ -412,6 +423,7 @@ mod tests {
             facts.vault.newest_transcript = Some(at(NOW - 30));
         };
         check_state(busy, &["state-well"]);
+        check_state(|facts| facts.vault.unmirrored = vec!["1a2b3c4d (no)".to_owned()], &["vault-failing"]);
         check_state(|facts| facts.vault.losses = vec!["1a2b3c4d emptied".to_owned()], &["vault-losses"]);
         check_state(|facts| facts.vault.unfinished = vec!["1a2b3c4d".to_owned()], &["forget-unfinished"]);
         check_state(|facts| facts.vault.unusable = vec!["1a2b3c4d".to_owned()], &["vault-damaged"]);

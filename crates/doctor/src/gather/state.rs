@@ -177,10 +177,17 @@ pub(super) fn vault(state: Option<&StateDir>, configs: &[ConfigDir]) -> VaultFac
     };
     let written = std::fs::metadata(state.cache().join("vault-files.json")).and_then(|meta| meta.modified());
     facts.synced = written.ok().and_then(|time| Timestamp::try_from(time).ok());
+    facts.unmirrored = vault::unmirrored(state, Timestamp::now()).iter().map(unmirrored).collect();
     if let Err(error) = look_into(state, configs, &mut facts) {
         facts.trouble = Some(error.to_string());
     }
     facts
+}
+
+fn unmirrored(one: &vault::Unmirrored) -> String {
+    let name =
+        one.session.as_ref().map_or_else(|| one.path.display().to_string(), |id| id.short().to_owned());
+    format!("{name} ({})", one.why)
 }
 
 fn look_into(state: &StateDir, configs: &[ConfigDir], facts: &mut VaultFacts) -> Result<(), repair::Error> {

@@ -169,7 +169,7 @@ fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Ou
             );
         }
         out.line(&line);
-        if let Some(missing) = outcome.missing {
+        if let Some(missing) = &outcome.missing {
             out.line(&format!("  {missing}"));
         }
         if outcome.resume_id != outcome.session {

@@ -7,6 +7,7 @@ use serde_json::json;
 use sessions::{Settled, Settler, Vaulted, Watched};
 use store::fallback_spool;
 use store::lock::LockError;
+use store::record::Status;
 
 use crate::context::{self, Context};
 use crate::exit::{Exit, Failure};
@@ -60,7 +61,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// Settles everything, mirrors what has turned, and prepares what follows; whether it did mirror.
 pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> {
     let settler = context.settler()?;
-    let mut settled = settler.settle(Timestamp::now(), PATIENCE)?;
+    let mut settled = match settler.settle(Timestamp::now(), PATIENCE) {
+        Ok(settled) => settled,
+        Err(error) => {
+            // What cannot be written down can still be copied.
+            settler.mirror(&context.repairer.vault)?;
+            return Err(error.into());
+        }
+    };
     // Hooks that saw the lock held have left it to us to look again; a busy machine may need a second look, no more.
     for _ in 0..2 {
         if !settler.has_news() {
@@ -70,7 +78,10 @@ pub(crate) fn settle_all(context: &Context) -> Result<(Settled, bool), Failure> 
         settled = settled.and(more);
     }
     crate::kept::look_again(context);
-    let vaulted = mirror(context, &settler, &settled.turned)?;
+    let turned = settled.turned.clone();
+    let (vaulted, unmirrored) = mirror(context, &settler, &settled, &turned)?;
+    settled.troubles.extend(unmirrored);
+    settler.look_at_mirror(&mut settled, Timestamp::now());
     settled.troubles.extend(snapshot(context, &settled, &settled.turned));
     settler.prepare(&settled, Timestamp::now())?;
     settler.tell_alarms(&settled.alarms, &context::desktop(), Timestamp::now())?;
@@ -112,12 +123,13 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
     // those is worth waiting for. And whoever has settled once stays as long as an agent is busy; others may not.
     let mut patience = if again.is_empty() { Duration::ZERO } else { PATIENCE };
     loop {
-        let settled = match settler.settle_again(Timestamp::now(), patience, &again) {
+        let mut settled = match settler.settle_again(Timestamp::now(), patience, &again) {
             Ok(settled) => settled,
             Err(sessions::Error::Lock(LockError::Held { .. })) => return Ok(Exit::Done),
             Err(error) => {
                 let failure = Failure::from(error);
                 log(failure.message());
+                mirror_alone(&context, &settler, &log);
                 return Err(failure);
             }
         };
@@ -142,8 +154,15 @@ pub(crate) fn detached(mut again: BTreeSet<SessionKey>) -> Result<Exit, Failure>
             sessions::wait_for_rest(&settled.records, &again);
         }
         let turned = looked_again.union(&again).cloned().collect();
-        if let Err(failure) = mirror(&context, &settler, &turned) {
-            log(failure.message());
+        match mirror(&context, &settler, &settled, &turned) {
+            Ok((_, unmirrored)) => unmirrored.iter().for_each(|words| log(words)),
+            Err(failure) => log(failure.message()),
+        }
+        let now = Timestamp::now();
+        if settler.look_at_mirror(&mut settled, now) {
+            let told = settler.tell_alarms(&settled.alarms, &context::desktop(), now);
+            let after = [settler.prepare(&settled, now).map_err(Failure::from), told.map_err(Failure::from)];
+            after.into_iter().filter_map(Result::err).for_each(|failure| log(failure.message()));
         }
         for trouble in snapshot(&context, &settled, &turned) {
             log(&trouble);
@@ -173,21 +192,44 @@ fn snapshot(context: &Context, settled: &Settled, turned: &BTreeSet<SessionKey>)
     snapper.snapshot(settled, turned, Timestamp::now(), &nonce).troubles
 }
 
-/// Brings the vault up to date for conversations whose turn ended; whether it did.
-fn mirror(context: &Context, settler: &Settler, turned: &BTreeSet<SessionKey>) -> Result<bool, Failure> {
+/// Brings the vault up to date for conversations whose turn ended; whether it did, and what it could not copy.
+fn mirror(
+    context: &Context,
+    settler: &Settler,
+    settled: &Settled,
+    turned: &BTreeSet<SessionKey>,
+) -> Result<(bool, Vec<String>), Failure> {
     if turned.is_empty() {
-        return Ok(false);
+        return Ok((false, Vec::new()));
     }
-    match settler.mirror(&context.repairer.vault)? {
-        Vaulted::Elsewhere => Ok(false),
-        Vaulted::Done(_) => {
-            // A conversation in which nothing was said yet has no file, and the vault nothing of it.
-            let has = |session: &&SessionKey| {
-                context.repairer.vaulted_of(session).is_ok_and(|found| !found.is_empty())
-            };
-            let mirrored = turned.iter().filter(has).cloned().collect();
+    let vault = &context.repairer.vault;
+    let seen = Settler::transcripts(&settled.records, turned);
+    match settler.mirror(vault)? {
+        Vaulted::Elsewhere => Ok((false, Vec::new())),
+        Vaulted::Done(report) => {
+            // Only a copy that has the file as it was seen, or more of it, has the newest rows.
+            let last_seen = vault.last_seen()?;
+            let has = |(session, stamp): (&SessionKey, &_)| last_seen.holds(*stamp).then(|| session.clone());
+            let mirrored = seen.iter().filter_map(has).collect();
             settler.note_mirrored(&mirrored, Timestamp::now(), PATIENCE)?;
-            Ok(true)
+            Ok((true, super::vault::unmirrored_words(&report)))
         }
     }
+}
+
+/// Copies the rows of a turn where nothing can be written down about it: those that are there, and those that follow.
+fn mirror_alone(context: &Context, settler: &Settler, log: &dyn Fn(&str)) {
+    let mirror = || match settler.mirror(&context.repairer.vault) {
+        Ok(Vaulted::Done(report)) => {
+            super::vault::unmirrored_words(&report).iter().for_each(|words| log(words));
+        }
+        Ok(Vaulted::Elsewhere) => {}
+        Err(error) => log(&vault::in_words(&error)),
+    };
+    mirror();
+    let Ok(looked) = settler.look() else { return };
+    let active = looked.records.values().filter(|record| record.status == Status::Active);
+    let active = active.map(|record| record.session_id.clone()).collect();
+    sessions::wait_for_rest(&looked.records, &active);
+    mirror();
 }

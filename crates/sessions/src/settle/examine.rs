@@ -12,7 +12,7 @@ use store::{SessionText, spool};
 use transcript::Ending;
 
 use super::{Settled, Settler};
-use crate::alarm::{self, Alarm, Sweep};
+use crate::alarm::{self, Alarm, AlarmKind, Sweep};
 use crate::complete::{complete_forgotten, complete_run, complete_talk, first_line};
 use crate::derive;
 use crate::ending::{ending, refused};
@@ -108,7 +108,21 @@ impl Settler {
         full.truncate(1);
         alarms.extend(full);
         alarms.extend(self.sweeps(now));
+        alarms.extend(alarm::of_unmirrored(&vault::unmirrored(&self.state, now), records));
         alarms
+    }
+
+    /// Brings the alarms of a settlement up to date with what was mirrored after it; whether one came or went.
+    pub fn look_at_mirror(&self, settled: &mut Settled, now: Timestamp) -> bool {
+        let current = alarm::of_unmirrored(&vault::unmirrored(&self.state, now), &settled.records);
+        let is_other = |alarm: &Alarm| alarm.kind != AlarmKind::NotMirrored;
+        let before: Vec<&Alarm> = settled.alarms.iter().filter(|alarm| !is_other(alarm)).collect();
+        if before.into_iter().eq(&current) {
+            return false;
+        }
+        settled.alarms.retain(is_other);
+        settled.alarms.extend(current);
+        true
     }
 
     /// What the agents will delete soon. Every transcript is looked at for it, so the answer is kept for some hours.

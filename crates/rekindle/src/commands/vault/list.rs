@@ -3,7 +3,8 @@
 use agents::claude::ConfigDir;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use vault::Conversation;
+use transcript::Ending;
+use vault::{Conversation, GenerationInfo, LastSeen};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -34,13 +35,14 @@ pub(super) fn list(context: &Context, json: bool) -> Result<Exit, Failure> {
         Column::new("directory", Fit::CutPathThenDrop(12, 4)),
         Column::new("last prompt", Fit::CutThenDrop(12, 5)),
     ]);
+    let seen = context.repairer.vault.last_seen()?;
     for conversation in &all {
         let Some(file) = conversation.transcript() else { continue };
         let Some(newest) = file.generations.last() else { continue };
         if conversation.session.is_none() || is_empty(conversation) {
             continue;
         }
-        let label = label(context, conversation, &file.name);
+        let label = label(context, conversation, &file.name, newest, &seen);
         table.row([
             name_of(context, conversation).into(),
             file.generations.len().to_string().into(),
@@ -94,9 +96,27 @@ fn is_empty(conversation: &Conversation) -> bool {
         && !versions.iter().any(|version| version.talks)
 }
 
-fn label(context: &Context, conversation: &Conversation, name: &str) -> Label {
+/// As much of a copy as mostly holds the last prompt.
+const END: u64 = 256 * 1024;
+
+fn label(
+    context: &Context,
+    conversation: &Conversation,
+    name: &str,
+    newest: &GenerationInfo,
+    seen: &LastSeen,
+) -> Label {
     match &conversation.session {
-        Some(session) => Label::of(context, session, &conversation.config.join(name)),
+        Some(session) => {
+            let path = conversation.config.join(name);
+            let stamp = std::fs::metadata(&path).ok().map(|meta| agents::Stamp::of(&meta));
+            if stamp.is_some_and(|stamp| seen.is_as_seen(&path, stamp)) {
+                return Label::of(context, session, &path);
+            }
+            let end = context.repairer.vault.read_end(&conversation.key, name, newest.number, END);
+            let ending = end.map(|(bytes, begin)| Ending::of(&bytes, begin)).unwrap_or_default();
+            Label::of_copy(context, session, &path, ending)
+        }
         // The agent's own list of prompts belongs to no directory.
         None => Label { directory: String::new(), prompt: String::new() },
     }

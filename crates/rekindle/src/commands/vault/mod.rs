@@ -18,7 +18,7 @@ use vault::{Conversation, Wanted};
 
 pub(crate) use keep::prune_quietly;
 pub(crate) use restore::put_back;
-pub(crate) use sync::{sync_all, sync_json, sync_words};
+pub(crate) use sync::{sync_all, sync_json, sync_words, unmirrored_words};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};

@@ -1,5 +1,8 @@
 //! The vault at a glance.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use agents::SessionKey;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,6 +15,8 @@ use crate::output::{Out, age, bytes, count};
 pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
     let status = context.repairer.vault.status()?;
     let losses = context.repairer.losses()?;
+    let missing: BTreeMap<PathBuf, String> = context.repairer.missing_rows().into_iter().collect();
+    let unmirrored = vault::unmirrored(&context.repairer.state, Timestamp::now());
     let mut out = Out::new();
     if json {
         let losses: Vec<Value> = losses
@@ -38,6 +43,10 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
                 "sessionId": one.key.as_ref().and_then(vault::Key::session), "path": one.path,
                 "doubt": one.doubt.word(), "mirrored": one.doubt.is_mirrored(),
             })).collect::<Vec<_>>(),
+            "unmirrored": unmirrored.iter().map(|one| json!({
+                "sessionId": one.session, "path": one.path, "why": one.why, "since": one.since,
+            })).collect::<Vec<_>>(),
+            "missing": missing.iter().map(|(path, what)| json!({ "path": path, "what": what })).collect::<Vec<_>>(),
             "unfinished": status.unfinished.iter().map(|key| key.as_str()).collect::<Vec<_>>(),
         }));
         return out.finish();
@@ -51,6 +60,13 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
     ));
     if let Some(newest) = status.newest {
         out.line(&format!("newest copy: {} ago", age(newest, Timestamp::now())));
+    }
+    for one in &unmirrored {
+        let name = one.session.as_ref().map(|id| context.repairer.key_at(id, &one.path).short());
+        let name = name.unwrap_or_else(|| context.short_path(&one.path));
+        let since = age(one.since, Timestamp::now());
+        out.line(&format!("{name}  not copied since {since}: {}", one.why));
+        out.line("  what was said since is only in its transcript; rekindle vault sync tries again");
     }
     if status.gone > 0 || status.forgotten > 0 || status.trash > 0 {
         out.line(&format!(
@@ -80,6 +96,10 @@ pub(super) fn status(context: &Context, json: bool) -> Result<Exit, Failure> {
             out.line(&format!("  a resume loses {}", lost.loses()));
             lost.remedy_lines(key).iter().for_each(|line| out.line(&format!("  {line}")));
         }
+    }
+    for (path, what) in &missing {
+        out.line(&format!("{}: {what}", context.short_path(path)));
+        out.line("  rekindle history names the change; rekindle undo takes it back");
     }
     out.finish()
 }

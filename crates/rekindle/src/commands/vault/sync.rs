@@ -22,13 +22,18 @@ pub(crate) fn sync_all(context: &Context, believe: bool) -> Result<SyncReport, F
         bar.at(progress.done, progress.total);
     })?;
     drop(bar);
-    for (path, error) in &report.failures {
-        say(&format!("rekindle: {} was not mirrored: {error}", path.display()));
-    }
-    for doubt in &report.doubts {
-        say(&format!("rekindle: {}", doubt_words(doubt)));
+    for words in unmirrored_words(&report) {
+        say(&format!("rekindle: {words}"));
     }
     Ok(report)
+}
+
+/// What a sync could not copy, and what it could not believe.
+pub(crate) fn unmirrored_words(report: &SyncReport) -> Vec<String> {
+    let failure = |(path, error): &(std::path::PathBuf, vault::Error)| {
+        format!("{} was not mirrored: {}", path.display(), vault::in_words(error))
+    };
+    report.failures.iter().map(failure).chain(report.doubts.iter().map(doubt_words)).collect()
 }
 
 fn doubt_words(doubt: &Doubt) -> String {
@@ -119,6 +124,6 @@ pub(crate) fn sync_json(report: &SyncReport) -> Value {
         "bytesStored": report.bytes_stored,
         "events": events,
         "doubts": report.doubts.iter().map(doubt_words).collect::<Vec<_>>(),
-        "failures": report.failures.iter().map(|(path, error)| json!({ "path": path.to_string_lossy(), "error": error.to_string() })).collect::<Vec<_>>(),
+        "failures": report.failures.iter().map(|(path, error)| json!({ "path": path.to_string_lossy(), "error": vault::in_words(error) })).collect::<Vec<_>>(),
     })
 }
