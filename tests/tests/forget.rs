@@ -1,13 +1,15 @@
 //! Forgetting means everywhere: no file, no compressed frame and no git object holds a word of the conversation afterwards.
 //! The kill sweep (`lab::sweep`) shows it for a run that was killed before.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on panics")]
 
 use std::fs;
+use std::path::PathBuf;
 
 use lab::believed::Said;
 use lab::home::Home;
-use lab::process::Finished;
+use lab::process::{Finished, run, wait_until};
 use lab::spoken::{self, FORK, KEPT, OTHER, SAID, said_in};
+use lab::wired::PATIENCE;
 use serde_json::{Value, json};
 
 // An id that no other test has: its agent is a process that all of them see.
@@ -212,5 +214,83 @@ fn a_fork_that_went_on_and_a_short_copy_are_named() {
             assert!(told.stdout.contains(&named), "no {named:?} in {}", told.stdout);
         }
         assert!(!told.stdout.contains(OTHER), "{}", told.stdout);
+    }
+}
+
+/// The log in the project is found without the record: by the transcript, and by whatever an edited record still says.
+#[test]
+fn the_log_goes_where_the_record_is_edited_or_gone() {
+    for gone in [false, true] {
+        let home = spoken::filled(SESSION).unwrap();
+        let record = home.state().join(format!("session-health/{SESSION}.lock"));
+        assert!(places(&home).iter().any(|place| place.contains(".claude/logging/")));
+        if gone {
+            fs::remove_file(&record).unwrap();
+            fs::remove_file(home.state().join(format!("spool/{SESSION}.jsonl"))).unwrap();
+        } else {
+            let text = fs::read_to_string(&record).unwrap();
+            fs::write(&record, text.replacen("\"schema\"", "\"edited\": 1, \"schema\"", 1)).unwrap();
+        }
+        let done = forget(&home);
+        assert!(done.success(), "{}", done.words());
+        assert_eq!(places(&home), Vec::<String>::new(), "gone: {gone}");
+    }
+}
+
+/// A repair that runs has the whole text in a file beside the transcript.
+#[test]
+fn forgetting_waits_for_a_repair_and_takes_what_repairs_left() {
+    const LEFT: &str = "f3f3f3f3-dddd-4ddd-8ddd-dddddddddddd";
+    let home = Home::new().unwrap();
+    let transcript = home.put(LEFT, &said_in(LEFT, &home, 4, SAID).unwrap()).unwrap();
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    let locks = home.state().join("locks");
+    fs::create_dir_all(&locks).unwrap();
+    let path = locks.join(format!("repair-{LEFT}"));
+    let lock = fs::File::options().append(true).create(true).open(&path).unwrap();
+    lock.lock().unwrap();
+    let mut command = home.rekindle_command(&["vault", "forget", LEFT, "--yes"]);
+    let mut forgets = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let fds = PathBuf::from(format!("/proc/{}/fd", forgets.id()));
+    let waits = || {
+        let open = fs::read_dir(&fds).into_iter().flatten().flatten();
+        open.into_iter().any(|fd| fs::read_link(fd.path()).is_ok_and(|file| file == path))
+    };
+    let waited = wait_until(PATIENCE, || waits() || forgets.try_wait().unwrap().is_some());
+    assert!(waited && forgets.try_wait().unwrap().is_none(), "it does not wait for the repair");
+    // What the repair leaves when it is killed now.
+    let aside = transcript.with_file_name(format!(".rekindle-{LEFT}.swap"));
+    fs::copy(&transcript, &aside).unwrap();
+    drop(lock);
+    assert!(forgets.wait().unwrap().success());
+    assert!(!aside.exists());
+    assert_eq!(places(&home), Vec::<String>::new());
+}
+
+/// One directory is one account, by whatever path it is reached.
+#[test]
+fn what_is_forgotten_does_not_come_back_through_a_link() {
+    const LINKED: &str = "f4f4f4f4-dddd-4ddd-8ddd-dddddddddddd";
+    let home = Home::new().unwrap();
+    home.put(LINKED, &said_in(LINKED, &home, 4, SAID).unwrap()).unwrap();
+    let link = home.home().join(".claude-link");
+    std::os::unix::fs::symlink(home.config(), &link).unwrap();
+    let through_link = |words: &[&str]| {
+        let mut command = home.rekindle_command(words);
+        run(command.env("CLAUDE_CONFIG_DIR", &link), PATIENCE).unwrap()
+    };
+    let folders = || {
+        let accounts = fs::read_dir(home.state().join("vault/conversations")).unwrap().flatten();
+        accounts.filter(|account| account.path().join(LINKED).exists()).count()
+    };
+    assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
+    assert!(through_link(&["vault", "sync"]).success());
+    assert_eq!(folders(), 1, "one account has one copy");
+    assert!(through_link(&["repair", LINKED]).success());
+    assert!(home.rekindle(&["vault", "forget", LINKED, "--yes"]).unwrap().success());
+    for done in [through_link(&["vault", "sync"]), home.rekindle(&["vault", "sync"]).unwrap()] {
+        assert!(done.success(), "{}", done.words());
+        assert_eq!(folders(), 0);
+        assert_eq!(places(&home), Vec::<String>::new());
     }
 }

@@ -8,18 +8,21 @@
 mod history;
 mod logs;
 mod own;
+mod projects;
 mod record;
 mod saves;
 mod scrub;
 mod shared;
 mod words;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use agents::claude::ConfigDir;
 use agents::{SessionId, SessionKey};
 use jiff::Timestamp;
+use repair::Repairer;
 use sessions::Settler;
 use store::durable;
 use store::lock::{Lock, LockError};
@@ -28,6 +31,7 @@ use store::record::RecordError;
 use store::saves::SaveError;
 use vault::{Key, Vault};
 
+use crate::projects::Projects;
 use crate::words::Words;
 
 /// A settle or a save takes less than this; past it somebody is stuck.
@@ -37,8 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Eraser<'a> {
     /// What knows the state directory, the key and the fallback spool.
     pub settler: &'a Settler,
-    /// The mirror of conversations.
-    pub vault: &'a Vault,
+    /// What changes transcripts, and the mirror of conversations.
+    pub repairer: &'a Repairer,
     /// Where snapshots of panes are kept.
     pub snapshots: PathBuf,
 }
@@ -50,6 +54,8 @@ pub struct Forgotten {
     pub held_by: Vec<String>,
     /// What rekindle cannot reach, one sentence each.
     pub unreachable: Vec<String>,
+    /// Where text that rekindle itself wrote may be left, one sentence each.
+    pub left: Vec<String>,
 }
 
 /// Why it is not done yet. The tombstone stays, and the next run goes on.
@@ -85,12 +91,27 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// What repairs left beside the transcript could not be settled.
+    #[error(transparent)]
+    Leftovers(#[from] repair::Error),
+    /// A process still writes to the file that a repair replaced.
+    #[error("forget {session}: {kept}")]
+    StillOpen {
+        /// The session.
+        session: SessionId,
+        /// The file, and the process.
+        kept: Box<repair::KeptFile>,
+    },
     /// Git refused or did not answer.
     #[error("rewrite the history of the state: {0}")]
     Git(String),
 }
 
 impl Eraser<'_> {
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.repairer.vault
+    }
+
     /// Forgets a conversation, or goes on with what a killed run has left.
     ///
     /// # Errors
@@ -104,43 +125,65 @@ impl Eraser<'_> {
         let state = &self.settler.state;
         // Nothing is begun that could not be written down at the end.
         self.settler.key.writing()?;
-        let key = Key::new(config, Some(session));
+        let keys = self.vault().keys_of_account(config, session)?;
         durable::private_dir(&state.locks())?;
         let _no_restore = Lock::acquire(&store::saves::restore_lock(state, None), PATIENCE)?;
+        // A repair or an undo that runs keeps the old file beside the transcript, and ends first.
+        let _no_repair = self.repairer.lock(session)?;
+        let mut left = self.repairer.settle_leftovers(config, session)?;
+        if let Some(kept) = self.repairer.kept_files().into_iter().find(|kept| kept.session == *session) {
+            return Err(Error::StillOpen { session: session.clone(), kept: Box::new(kept) });
+        }
         let _no_save = store::saves::lock(state, PATIENCE)?;
         let _no_settle = Lock::acquire(&sessions::lock_path(state), PATIENCE)?;
-        self.vault.begin_forgetting(&key, Some(config.path().to_path_buf()), now)?;
-        let subject = self.subject(config, session)?;
+        for key in &keys {
+            self.vault().begin_forgetting(key, Some(config.path().to_path_buf()), now)?;
+        }
+        let subject = self.subject(config, session, keys)?;
         self.erase_shared(&subject)?;
         // What a killed run was writing: nobody else writes saves or folds spools meanwhile.
         for folder in [state.saves(), state.spool()] {
             shared::remove_temporaries(&folder)?;
         }
         self.erase_saves(&subject)?;
-        self.erase_own(&subject)?;
-        self.vault.erase(&key, now)?;
+        left.extend(self.erase_own(&subject)?);
+        for key in &subject.keys {
+            self.vault().erase(key, now)?;
+        }
         self.clear_record(&subject)?;
         let mut unreachable = history::rewrite(state, &subject)?;
         unreachable.extend(prompts_left(config, session));
-        self.vault.end_forgetting(&key)?;
-        let tombstone = self.vault.tombstones()?.into_iter().find(|tombstone| tombstone.key == key);
-        let held_by = tombstone.map(|tombstone| tombstone.held_by.into_iter().collect()).unwrap_or_default();
-        Ok(Forgotten { held_by, unreachable })
+        for key in &subject.keys {
+            self.vault().end_forgetting(key)?;
+        }
+        let own = |name: &String| subject.keys.iter().any(|key| key.as_str() == name);
+        let tombstones = self.vault().tombstones()?.into_iter();
+        let of_it = tombstones.filter(|tombstone| subject.keys.contains(&tombstone.key));
+        let held_by: BTreeSet<String> = of_it.flat_map(|tombstone| tombstone.held_by).collect();
+        let held_by = held_by.into_iter().filter(|name| !own(name)).collect();
+        Ok(Forgotten { held_by, unreachable, left })
     }
 
     /// What is to be forgotten, gathered before anything goes.
-    fn subject(&self, config: &ConfigDir, id: &SessionId) -> Result<Subject, Error> {
+    fn subject(&self, config: &ConfigDir, id: &SessionId, keys: Vec<Key>) -> Result<Subject, Error> {
         let session = store::record::key_for(&self.settler.state, id, config.path())?;
         let held = store::record::load(&self.settler.state, self.settler.key.reading(), &session)?;
         // Another account's record of the same id stays as it is.
         let ours = |held: &store::record::Held| held.record.may_be_of(config.path());
         let is_anothers = held.as_ref().is_some_and(|held| !ours(held));
+        let here = store::record::Machine::this();
+        let is_in_doubt =
+            is_anothers && held.as_ref().is_some_and(|held| held.record.distrust(&here).is_some());
         let held = held.filter(ours);
-        let words = self.words(config, &session, held.as_ref().map(|held| &held.record));
+        let words = self.words(config, &keys, &session, held.as_ref().map(|held| &held.record));
         let others = store::record::keys(&self.settler.state)?;
         let is_shared = others.iter().any(|key| key.id() == id && *key != session);
         let config = config.clone();
-        Ok(Subject { session, config, held, is_anothers, is_shared, words })
+        let projects = Projects::default();
+        let subject =
+            Subject { session, config, keys, held, is_anothers, is_in_doubt, is_shared, words, projects };
+        let projects = self.projects(&subject);
+        Ok(Subject { projects, ..subject })
     }
 }
 
@@ -159,12 +202,18 @@ fn prompts_left(config: &ConfigDir, session: &SessionId) -> Option<String> {
 pub(crate) struct Subject {
     pub(crate) session: SessionKey,
     pub(crate) config: ConfigDir,
+    /// Its names in the vault: one for each path that its account was reached by.
+    pub(crate) keys: Vec<Key>,
     pub(crate) held: Option<store::record::Held>,
     /// Whether the record of this id is another account's: then panes and files that only name the id are its own.
     pub(crate) is_anothers: bool,
+    /// Whether only a record says so that this machine did not write.
+    pub(crate) is_in_doubt: bool,
     /// Whether another account has a session with this id: events of both are in one spool.
     pub(crate) is_shared: bool,
     pub(crate) words: Words,
+    /// Where it may have been logged.
+    pub(crate) projects: Projects,
 }
 
 impl Subject {

@@ -10,14 +10,21 @@ use store::durable::{self, Sync};
 use crate::{Eraser, Error, Subject, reading};
 
 impl Eraser<'_> {
-    pub(crate) fn erase_own(&self, subject: &Subject) -> Result<(), Error> {
+    /// Erases it; what may be left, one sentence each.
+    pub(crate) fn erase_own(&self, subject: &Subject) -> Result<Vec<String>, Error> {
         // Files named by the id alone belong to the account whose record has that name.
         if subject.is_anothers {
-            return Ok(());
+            let record = self.settler.state.session_health().join(format!("{}.lock", subject.session));
+            let words = format!(
+                "{} says that the session is another account's, and this machine did not write it: events, snapshots and logs \
+                 were left. Remove that file and forget the session again, if it is not true",
+                record.display()
+            );
+            return Ok(subject.is_in_doubt.then_some(words).into_iter().collect());
         }
         let (state, session) = (&self.settler.state, &subject.session);
         let instances = state.instances();
-        self.erase_logs(subject)?;
+        let left = self.erase_logs(subject)?;
         for text in [SessionText::Note, SessionText::Summary] {
             text.remove(state, session)?;
         }
@@ -45,7 +52,8 @@ impl Eraser<'_> {
             }
         }
         self.erase_refuge(subject)?;
-        self.erase_spool(subject)
+        self.erase_spool(subject)?;
+        Ok(left)
     }
 
     // Events that wait for a settle where the state could not be written.
@@ -101,32 +109,6 @@ impl Eraser<'_> {
         }
         Ok(())
     }
-
-    /// Log and report in the conversation's project (`log.enabled`). They are named after the time in the zone of that day,
-    /// so they are found by the end of their names.
-    fn erase_logs(&self, subject: &Subject) -> Result<(), Error> {
-        let record = subject.held.as_ref().map(|held| &held.record);
-        let Some(project) = record.and_then(|record| record.project_dir.as_deref()) else { return Ok(()) };
-        let mut folders = vec![project.join(".claude/logging")];
-        for _ in ["year", "month", "day"] {
-            let below: Result<Vec<Vec<PathBuf>>, Error> = folders.iter().map(|folder| list(folder)).collect();
-            folders = below?.into_iter().flatten().filter(|path| path.is_dir()).collect();
-        }
-        let ends =
-            [format!("-{}.jsonl", subject.session.prefix()), format!("-{}.md", subject.session.prefix())];
-        for folder in folders {
-            for path in list(&folder)? {
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if ends.iter().any(|end| name.ends_with(end)) && is_its(&path, subject) {
-                    // The report tells whose the log is, so it goes last.
-                    let report = path.with_extension("md");
-                    durable::remove(&path.with_extension("jsonl"))?;
-                    durable::remove(&report)?;
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A spool with blanks in place of every line that is not another account's: the other record's place in it stays the same.
@@ -151,13 +133,7 @@ fn of_other_accounts(bytes: &[u8], subject: &Subject) -> Vec<u8> {
     lines.flat_map(|line| [b"\n", line, b"\n"].concat()).collect()
 }
 
-// Eight characters of an id may be another conversation's; the report has all of them.
-fn is_its(path: &Path, subject: &Subject) -> bool {
-    let report = store::files::read_to_string(path.with_extension("md"));
-    report.map_or(true, |report| report.contains(subject.session.id().as_str()))
-}
-
-fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(reading(folder))?,
@@ -185,6 +161,9 @@ mod tests {
             format!("\n{event}\n")
         };
         let subject = Subject {
+            keys: Vec::new(),
+            is_in_doubt: false,
+            projects: crate::projects::Projects::default(),
             session: SessionKey::parse("s1").unwrap(),
             config: ConfigDir::new(&own),
             held: None,

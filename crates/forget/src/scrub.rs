@@ -82,6 +82,9 @@ mod tests {
         words.add("please rewrite the checkout page");
         let session = agents::SessionKey::parse("s1").unwrap();
         let subject = Subject {
+            keys: Vec::new(),
+            is_in_doubt: false,
+            projects: crate::projects::Projects::default(),
             session,
             config: agents::claude::ConfigDir::new("/c"),
             held: None,

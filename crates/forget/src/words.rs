@@ -112,6 +112,7 @@ impl Eraser<'_> {
     pub(crate) fn words(
         &self,
         config: &ConfigDir,
+        keys: &[Key],
         session: &SessionKey,
         record: Option<&SessionRecord>,
     ) -> Words {
@@ -122,15 +123,16 @@ impl Eraser<'_> {
                 hear(&transcript, &mut words);
             }
         }
-        let key = Key::new(config, Some(session.id()));
         // Every generation of every file: a turn may be in an older one only, or in a subagent's.
-        let conversation = self.vault.conversation(&key).ok().flatten();
-        for file in conversation.iter().flat_map(|conversation| &conversation.files) {
-            for generation in file.generations.iter().filter(|_| file.name.ends_with(".jsonl")) {
-                let mut bytes = Vec::new();
-                // Of one that cannot be read whole, what could be read is heard.
-                let _ = self.vault.read(&key, &file.name, Some(generation.number), &mut bytes);
-                hear(&Transcript::of(&bytes, None), &mut words);
+        for key in keys {
+            let conversation = self.vault().conversation(key).ok().flatten();
+            for file in conversation.iter().flat_map(|conversation| &conversation.files) {
+                for generation in file.generations.iter().filter(|_| file.name.ends_with(".jsonl")) {
+                    let mut bytes = Vec::new();
+                    // Of one that cannot be read whole, what could be read is heard.
+                    let _ = self.vault().read(key, &file.name, Some(generation.number), &mut bytes);
+                    hear(&Transcript::of(&bytes, None), &mut words);
+                }
             }
         }
         let instances = self.settler.state.instances();

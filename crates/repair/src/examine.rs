@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use store::file_cache::{Entry, FileCache, nanoseconds};
 use transcript::{Buffer, Class, Finding, Forks, Loss, Scan, Status, Transcript};
-use vault::{Event, Key};
+use vault::Event;
 
 use crate::{Error, Lost, Repairer, Target};
 
@@ -250,7 +250,7 @@ impl Repairer {
         }
         let Some(config) = self.config_of(&scan.path) else { return Ok(()) };
         let hopeless = matches!(scan.status, Status::Empty | Status::Unrecoverable | Status::Unreadable);
-        let lost = match self.lost(&Key::new(config, Some(&scan.session)), &scan.path) {
+        let lost = match self.lost(&self.vault.key(config, Some(&scan.session)), &scan.path) {
             // A repair says why the copy cannot be used.
             Err(Error::Read { .. } | Error::Vault(vault::Error::Foreign { .. })) => None,
             lost => lost?,

@@ -1,12 +1,14 @@
 //! Settles what a killed repair, undo or putting back left beside a transcript: a swap that happened is finished, one that
 //! did not is forgotten, and a file that no record knows is kept with the backups.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents::SessionId;
+use agents::claude::{ConfigDir, account, config_of, find_session, is_account};
 use store::durable;
 
 use crate::backup::{self, Backup, RepairRecord, RepairState};
@@ -44,6 +46,51 @@ impl Repairer {
             backup.write(&record)?;
         }
         Ok(finished)
+    }
+
+    /// Settles everything that repairs of a session have left in the folders of its transcripts. The session is locked.
+    /// Returns what could not be settled and may hold its text, one sentence each.
+    ///
+    /// # Errors
+    /// The file system failed.
+    pub fn settle_leftovers(&self, config: &ConfigDir, session: &SessionId) -> Result<Vec<String>, Error> {
+        let found = find_session(std::slice::from_ref(config), session.as_str()).unwrap_or_default();
+        let mut paths: BTreeSet<PathBuf> = found.into_iter().map(|file| file.path).collect();
+        for (backup, record) in backup::repairs(&self.vault.backups(), Some(session.as_str())) {
+            if self.usable(&backup, &record).is_ok()
+                && is_account(&account(config.path()), &root_of(&record.path))
+            {
+                paths.insert(record.path);
+            }
+        }
+        // Of a transcript that is gone, too.
+        let begins = format!("{}{session}.", durable::TEMPORARY_PREFIX);
+        for folder in std::fs::read_dir(config.projects()).into_iter().flatten().flatten() {
+            let files = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
+            if files.into_iter().any(|file| file.file_name().to_string_lossy().contains(&begins)) {
+                paths.insert(folder.path().join(format!("{session}.jsonl")));
+            }
+        }
+        let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
+        let paths: BTreeSet<PathBuf> = paths.into_iter().map(real).collect();
+        let mut left = BTreeSet::new();
+        for path in &paths {
+            self.recover(path, session)?;
+            for entry in std::fs::read_dir(path.parent().unwrap_or(path)).into_iter().flatten().flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let ours = name.starts_with(durable::TEMPORARY_PREFIX);
+                let holds = || {
+                    let bytes = store::files::read(entry.path()).unwrap_or_default();
+                    bytes.windows(session.as_str().len()).any(|part| part == session.as_str().as_bytes())
+                };
+                if ours && (name.contains(session.as_str()) || holds()) {
+                    left.insert(entry.path());
+                }
+            }
+        }
+        let words =
+            |path: PathBuf| format!("{} holds text of it, and a process may still use it", path.display());
+        Ok(left.into_iter().map(words).collect())
     }
 
     /// Settles one file beside the transcript, by the records that name it, newest first.
@@ -119,6 +166,11 @@ impl Repairer {
         }
         Ok(durable::remove(aside)?)
     }
+}
+
+/// The configuration directory that a transcript's path names.
+fn root_of(path: &Path) -> PathBuf {
+    config_of(path).unwrap_or(path).to_path_buf()
 }
 
 fn inode(path: &Path) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use agents::claude::{ConfigDir, TranscriptFile};
+use agents::claude::{ConfigDir, TranscriptFile, config_of, is_account};
 use agents::{SessionId, Stamp};
 use jiff::Timestamp;
 use store::durable::{self, Kept};
@@ -50,7 +50,7 @@ impl Repairer {
     ) -> Result<Option<RepairOutcome>, Error> {
         // The vault itself is asked, not what its last sync noticed: the loss may be a minute old.
         let Some(config) = self.config_of(&file.path) else { return Ok(None) };
-        let key = Key::new(config, Some(&file.session));
+        let key = self.vault.key(config, Some(&file.session));
         let Some((conversation, mirrored)) = self.mirrored(&key, &file.path)? else { return Ok(None) };
         let fullest = self.fullest(path, &conversation, &mirrored)?;
         let Some(lost) = fullest.lost() else { return Ok(None) };
@@ -212,8 +212,12 @@ impl Repairer {
             let refusal = one_account(session, &accounts).err().map(|error| error.to_string());
             return Ok(Some(Err(Refusal::Diverged(refusal.unwrap_or_default()))));
         }
-        self.restore_where(session, wanted, |path| {
-            account.is_none_or(|account| path.starts_with(account.path()))
+        self.restore_where(session, wanted, |config, path| {
+            let is_it = |own: &ConfigDir| {
+                path.starts_with(own.path())
+                    || (own.path().is_dir() && is_account(&agents::claude::account(config), own.path()))
+            };
+            account.is_none_or(is_it)
         })
     }
 
@@ -222,19 +226,23 @@ impl Repairer {
     /// # Errors
     /// The vault or the file system failed.
     pub fn restore_at(&self, file: &TranscriptFile) -> Result<Option<Result<PutBack, Refusal>>, Error> {
-        self.restore_where(&file.session, Wanted::Best, |path| path == file.path)
+        let is_same = |one: &Path| {
+            let real = |path: &Path| std::fs::canonicalize(path).ok();
+            one == file.path || real(one).is_some_and(|one| Some(one) == real(&file.path))
+        };
+        self.restore_where(&file.session, Wanted::Best, |_, path| is_same(path))
     }
 
     fn restore_where(
         &self,
         session: &SessionId,
         wanted: Wanted,
-        is_there: impl Fn(&Path) -> bool,
+        is_there: impl Fn(&Path, &Path) -> bool,
     ) -> Result<Option<Result<PutBack, Refusal>>, Error> {
         let found = self.vault.find(session)?.into_iter().find_map(|conversation| {
             let mirrored = conversation.transcript()?.clone();
             let path = conversation.config.join(&mirrored.name);
-            is_there(&path).then_some((conversation, mirrored, path))
+            is_there(&conversation.config, &path).then_some((conversation, mirrored, path))
         });
         let Some((conversation, mirrored, path)) = found else { return Ok(None) };
         if self.is_retargeted(&conversation) {
@@ -283,7 +291,10 @@ impl Repairer {
         path: &Path,
     ) -> Result<Option<(Conversation, MirroredFile)>, Error> {
         let Some(conversation) = self.vault.conversation(key)? else { return Ok(None) };
-        let name = path.strip_prefix(&conversation.config).unwrap_or(path).to_path_buf();
+        // By another path of its account, too.
+        let below = |config: &Path| path.strip_prefix(config).ok();
+        let name = below(&conversation.config).or_else(|| below(config_of(path)?));
+        let name = name.unwrap_or(path).to_path_buf();
         let known = conversation.files.iter().find(|file| Path::new(&file.name) == name).cloned();
         // Lines that are lost may have held versions of a file of which no other line is left.
         let unknown = || MirroredFile {

@@ -200,7 +200,10 @@ impl Repairer {
     }
 
     /// Held by whoever changes a conversation's file.
-    pub(crate) fn lock(&self, session: &SessionId) -> Result<Lock, Error> {
+    ///
+    /// # Errors
+    /// Another process holds it still.
+    pub fn lock(&self, session: &SessionId) -> Result<Lock, Error> {
         durable::private_dir(&self.state.locks())?;
         Ok(Lock::acquire(&self.state.locks().join(format!("repair-{session}")), PATIENCE)?)
     }

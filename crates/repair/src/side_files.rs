@@ -5,7 +5,7 @@ use std::path::Path;
 use agents::claude::{ConfigDir, TranscriptFile, walk};
 use jiff::Timestamp;
 use store::durable::{self, Kept};
-use vault::{Conversation, FileKind, Key, MirroredFile, Origination, Relation, Wanted};
+use vault::{Conversation, FileKind, MirroredFile, Origination, Relation, Wanted};
 
 use crate::repair::{RepairOutcome, RepairStatus};
 use crate::{Error, Repairer};
@@ -58,7 +58,7 @@ impl Repairer {
     ) -> Result<RepairOutcome, Error> {
         let mended = matches!(outcome.status, RepairStatus::Repaired | RepairStatus::AlreadyHealthy);
         let Some(config) = self.config_of(&file.path).filter(|_| mended) else { return Ok(outcome) };
-        let key = Key::new(config, Some(&file.session));
+        let key = self.vault.key(config, Some(&file.session));
         let conversation = match self.vault.conversation(&key) {
             Ok(Some(conversation)) => conversation,
             Ok(None) | Err(vault::Error::Foreign { .. }) => return Ok(outcome),

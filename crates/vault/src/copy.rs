@@ -9,7 +9,7 @@ use crate::error::reading;
 use crate::plan::Depth;
 use crate::seen::{self, Seen};
 use crate::store::{Origination, Writer};
-use crate::sync::{begin, name_of};
+use crate::sync::name_of;
 use crate::vault::Vault;
 use crate::{Error, Key};
 
@@ -32,14 +32,16 @@ impl Vault {
     /// Mirrors one file, comparing every byte, and reads the copy back.
     pub fn sync_one(&self, source: &Source, whose: Origination, now: Timestamp) -> Result<Copy, Error> {
         let _shared = self.share()?;
-        let key = Key::new(&source.config, source.session.as_ref());
-        if self.is_forgotten(&key) {
+        let (key, begin) = self.key_and_begin(&source.config, source.session.as_ref());
+        let forgotten = self.forgotten()?;
+        let is_forgotten = |session| forgotten.has_session(&source.config, session);
+        if source.session.as_ref().is_some_and(is_forgotten) {
             return Err(Error::Forgotten { key });
         }
         let base = seen::load(self)?;
         let keys = [key.clone()];
         seen::touch(self, &keys)?;
-        let mut writer = Writer::open(self, &key, begin(source))?;
+        let mut writer = Writer::open(self, &key, begin)?;
         let stored = self.with_codec(|codec| writer.store(codec, source, Depth::Whole, whose))??;
         writer.commit(now)?;
         let value = Seen {

@@ -29,6 +29,10 @@ impl Vault {
         let tombstone = Tombstone {
             key: key.clone(),
             at: before.as_ref().map_or(now, |before| before.at),
+            account: before.as_ref().and_then(|before| before.account.clone()).or_else(|| {
+                let config = config.as_deref().filter(|config| config.is_dir());
+                config.map(agents::claude::account)
+            }),
             config: config.or_else(|| before.and_then(|before| before.config)),
             unfinished: true,
             held_by,

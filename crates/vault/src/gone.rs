@@ -9,7 +9,6 @@ use agents::claude::{ConfigDir, Root, Walk};
 use store::file_cache::Entry;
 
 use crate::event::{Event, Happening};
-use crate::manifest::Begin;
 use crate::seen::{Cache, Seen};
 use crate::store::Writer;
 use crate::sync::{Outcome, SyncOptions};
@@ -144,10 +143,7 @@ fn note_one(
     options: &SyncOptions<'_>,
 ) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
-    let begin = Begin {
-        config: config.path().to_string_lossy().into_owned(),
-        session: key.session().map(|session| session.to_string()),
-    };
+    let (_, begin) = vault.key_and_begin(config, key.session().as_ref());
     let mut writer = Writer::open(vault, key, begin)?;
     for path in paths {
         let name = path.strip_prefix(config.path()).unwrap_or(path).to_string_lossy().into_owned();

@@ -4,6 +4,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
+mod account;
 mod belongs;
 mod choice;
 mod chunk;

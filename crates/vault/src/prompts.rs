@@ -84,8 +84,12 @@ pub fn prompts_of(session: &agents::SessionId, bytes: &[u8]) -> usize {
 
 impl Vault {
     /// The conversations whose prompts are left out of this history.
-    pub(crate) fn forgotten_prompts(&self, history: &Key) -> Result<ForgottenPrompts, Error> {
-        Ok(self.forgotten()?.prompts(history))
+    pub(crate) fn forgotten_prompts(
+        &self,
+        history: &Key,
+        config: Option<&str>,
+    ) -> Result<ForgottenPrompts, Error> {
+        Ok(self.forgotten()?.prompts(history, config.map(Path::new)))
     }
 
     /// Rewrites the mirror of a history without the prompts of forgotten conversations. Can be repeated: a run that is killed
@@ -111,7 +115,8 @@ impl Vault {
             return Err(Error::Foreign { key: history.clone(), what });
         }
         self.give_away(history, all, now)?;
-        let forgotten = self.forgotten_prompts(history)?;
+        let config = state.begin.as_ref().map(|begin| begin.config.clone());
+        let forgotten = self.forgotten_prompts(history, config.as_deref())?;
         durable::private_dir(&fresh)?;
         // Everything is written anew, also where no row is left out: frames that no line names any more go as well.
         let mut retold = state.clone();

@@ -139,7 +139,7 @@ impl<'v> Writer<'v> {
         let mut file = store::files::open(&source.path).map_err(&read)?;
         let stamp = Stamp::of(&file.metadata().map_err(&read)?);
         let forgotten = match kind {
-            FileKind::History => self.vault.forgotten_prompts(&self.key)?,
+            FileKind::History => self.vault.forgotten_prompts(&self.key, Some(&self.begin.config))?,
             _ => ForgottenPrompts::default(),
         };
         let mut blanked;

@@ -12,7 +12,6 @@ use store::file_cache::Entry;
 
 use crate::event::{Event, Happening};
 use crate::gone::{self, Doubt};
-use crate::manifest::Begin;
 use crate::plan::Depth;
 use crate::seen::{self, Cache, Seen};
 use crate::store::{Origination, Stored, Writer};
@@ -131,8 +130,9 @@ impl Vault {
             if is_known(&cache, source) {
                 continue;
             }
-            let key = Key::new(&source.config, source.session.as_ref());
-            if !forgotten.has(&key) {
+            let is_forgotten = |session| forgotten.has_session(&source.config, session);
+            if !source.session.as_ref().is_some_and(is_forgotten) {
+                let key = self.key(&source.config, source.session.as_ref());
                 groups.entry(key).or_default().push(source);
             }
         }
@@ -212,7 +212,8 @@ impl Vault {
         outcome: &mut Outcome,
     ) -> Result<(), Error> {
         let Some(first) = sources.first() else { return Ok(()) };
-        let mut writer = Writer::open(self, key, begin(first))?;
+        let (_, begin) = self.key_and_begin(&first.config, first.session.as_ref());
+        let mut writer = Writer::open(self, key, begin)?;
         for source in sources {
             let shrink = Shrink::of(&writer, source, cache, options);
             // A new generation rewrites none, so the copy is made at once: the file may be gone at the next look.
@@ -268,13 +269,6 @@ impl Outcome {
             at: now,
             sizes: (old_size, stored.stamp.size),
         });
-    }
-}
-
-pub(crate) fn begin(source: &Source) -> Begin {
-    Begin {
-        config: source.config.path().to_string_lossy().into_owned(),
-        session: source.session.as_ref().map(ToString::to_string),
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use agents::SessionId;
-use agents::claude::ConfigDir;
+use agents::claude::{ConfigDir, account, is_account};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use store::record::Machine;
 use store::{StateDir, durable};
 
+use crate::account::is_same;
 use crate::prompts::ForgottenPrompts;
 use crate::vault::list;
 use crate::{Error, Key};
@@ -26,6 +27,8 @@ pub struct Tombstone {
     pub at: Timestamp,
     /// The configuration directory it belongs to, where that is known.
     pub config: Option<PathBuf>,
+    /// The folder in which the account's transcripts really lay: the path may be a link that points elsewhere by now.
+    pub(crate) account: Option<PathBuf>,
     /// Whether text of it may still be somewhere: a run was killed or failed.
     pub unfinished: bool,
     /// Conversations of the vault that held a part of the same text, as `<config>/<session>`.
@@ -106,6 +109,8 @@ struct Written {
     at: Timestamp,
     #[serde(default)]
     config: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    account: Option<PathBuf>,
     #[serde(default)]
     state: State,
     #[serde(default)]
@@ -127,6 +132,17 @@ enum State {
 }
 
 impl Tombstone {
+    /// Whether it is for an account, by whatever path that is reached. What 0.1.0 wrote has no path, and is known by its name.
+    pub(crate) fn is_of(&self, config: &ConfigDir) -> bool {
+        let session = self.key.session();
+        let named = |path: &Path| Key::new(&ConfigDir::new(path), session.as_ref()) == self.key;
+        match (&self.account, &self.config) {
+            (Some(own), _) => is_account(own, config.path()),
+            (None, Some(own)) => is_same(own, config.path(), session.as_ref()),
+            (None, None) => named(config.path()) || named(&account(config.path())),
+        }
+    }
+
     pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
         let state = if self.unfinished { State::Forgetting } else { State::Forgotten };
         let written = Written {
@@ -134,6 +150,7 @@ impl Tombstone {
             key: self.key.to_string(),
             at: self.at,
             config: self.config.clone(),
+            account: self.account.clone(),
             state,
             held_by: self.held_by.clone(),
             machine: self.machine.clone(),
@@ -149,6 +166,7 @@ pub(crate) fn read(path: &Path) -> Option<Tombstone> {
         key: Key::parse(&written.key)?,
         at: written.at,
         config: written.config,
+        account: written.account,
         unfinished: written.state == State::Forgetting,
         held_by: written.held_by,
         machine: written.machine.filter(|machine| !machine.is_empty()),
@@ -211,15 +229,25 @@ impl Forgotten {
         }
     }
 
-    /// The same for a session of this configuration directory.
+    /// The same for a session of this configuration directory, by whatever path that is reached.
     pub fn has_session(&self, config: &ConfigDir, session: &SessionId) -> bool {
-        !self.tombstones.is_empty() && self.has(&Key::new(config, Some(session)))
+        if self.tombstones.is_empty() {
+            return false;
+        }
+        let known = self.tombstones.values().flatten();
+        let of_session = known.filter(|one| one.key.name() == session.as_str());
+        let is_it = |one: &Tombstone| self.holds(one) && one.is_of(config);
+        self.has(&Key::new(config, Some(session))) || of_session.into_iter().any(is_it)
     }
 
     /// The conversations with this history that are kept out of the vault, and whether that is done already for all prompts.
-    pub(crate) fn prompts(&self, history: &Key) -> ForgottenPrompts {
+    pub(crate) fn prompts(&self, history: &Key, config: Option<&Path>) -> ForgottenPrompts {
         let mut forgotten = ForgottenPrompts::default();
-        let known = self.tombstones.values().flatten().filter(|one| one.key.history() == *history);
+        let is_its = |one: &&Tombstone| {
+            let same = |own: &PathBuf| config.is_some_and(|config| is_same(own, config, None));
+            one.key.history() == *history || one.config.as_ref().is_some_and(same)
+        };
+        let known = self.tombstones.values().flatten().filter(is_its);
         for tombstone in known.filter(|tombstone| self.holds(tombstone)) {
             if let Some(session) = tombstone.key.session() {
                 forgotten.add(session.as_str(), tombstone.prompts_erased);

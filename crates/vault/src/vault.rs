@@ -25,6 +25,8 @@ pub struct Vault {
     pub(crate) index: FrameIndex,
     codecs: Mutex<Vec<Codec>>,
     data: Mutex<HashMap<String, Arc<File>>>,
+    /// The paths of the accounts that have a folder, once they are read.
+    pub(crate) accounts: Mutex<Option<Vec<PathBuf>>>,
 }
 
 // A sync of one conversation takes seconds at most, also of a giant one; past this somebody is stuck.
@@ -52,6 +54,7 @@ impl Vault {
             journal: state.journal(),
             codecs: Mutex::new(Vec::new()),
             data: Mutex::new(HashMap::new()),
+            accounts: Mutex::new(None),
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) fn forget(
     let AccountSession { config, session } = &key;
     let mut out = Out::new();
     if dry_run || !yes && !json && can_ask() {
-        let held_by = context.repairer.vault.held_by(&Key::new(config, Some(session)))?;
+        let held_by = context.repairer.vault.held_by(&context.repairer.vault.key(config, Some(session)))?;
         if json {
             let held_by: Vec<&str> = held_by.iter().map(Key::as_str).collect();
             out.json(json!({
@@ -55,7 +55,7 @@ pub(super) fn forget(
     let settler = context.settler()?;
     settler.settle(Timestamp::now(), PATIENCE)?;
     let eraser =
-        Eraser { settler: &settler, vault: &context.repairer.vault, snapshots: context.snapshot_folder() };
+        Eraser { settler: &settler, repairer: &context.repairer, snapshots: context.snapshot_folder() };
     let forgotten = eraser.forget(config, session, Timestamp::now()).map_err(|error| {
         Failure::from(error)
             .hint(format!("some of it may still be there; go on with: rekindle vault forget {session} --yes"))
@@ -67,6 +67,7 @@ pub(super) fn forget(
         out.json(json!({
             "sessionId": session.as_str(), "configDir": config.path().to_string_lossy(), "forgotten": 1, "dryRun": false,
             "heldBy": forgotten.held_by, "unreachable": forgotten.unreachable,
+            "left": forgotten.left,
         }));
     } else {
         out.line(&format!("{}  forgotten", session.short()));
@@ -74,16 +75,16 @@ pub(super) fn forget(
             out.line(&keeps(holder));
         }
     }
-    for words in &forgotten.unreachable {
+    for words in forgotten.left.iter().chain(&forgotten.unreachable) {
         say(&format!("rekindle: {words}"));
     }
-    out.finish()
+    out.finish_as(if forgotten.left.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
 /// What would be erased.
 fn plan(context: &Context, key: &AccountSession, out: &mut Out) -> Result<(), Failure> {
     let AccountSession { config, session } = key;
-    let copy = context.repairer.vault.conversation(&Key::new(config, Some(session)));
+    let copy = context.repairer.vault.conversation(&context.repairer.vault.key(config, Some(session)));
     let versions: usize = match &copy {
         Ok(Some(copy)) => copy.files.iter().map(|file| file.generations.len()).sum(),
         _ => 0,
@@ -111,7 +112,10 @@ fn find(context: &Context, text: &str) -> Result<AccountSession, Failure> {
     for tombstone in context.repairer.vault.tombstones()? {
         let account = tombstone.config.map(ConfigDir::new).or_else(|| account_of(context, &tombstone.key));
         if let (Some(session), Some(config)) = (tombstone.key.session(), account) {
-            known.push(AccountSession { config, session });
+            let one = AccountSession { config, session };
+            if !known.contains(&one) {
+                known.push(one);
+            }
         }
     }
     if let Some(key) = find_among(context, text, known)? {

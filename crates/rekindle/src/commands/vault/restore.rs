@@ -7,7 +7,7 @@ use agents::claude::ConfigDir;
 use repair::{AccountSession, Refusal};
 use serde_json::json;
 use transcript::{Buffer, Transcript};
-use vault::{Choice, Conversation, Key, Wanted};
+use vault::{Choice, Conversation, Wanted};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -105,7 +105,7 @@ fn chosen(
     let none = || no_such_generation(session, wanted);
     // Says so where a copy is there that cannot be used.
     vault.find(session)?;
-    let conversation = vault.conversation(&Key::new(&key.config, Some(session)))?.ok_or_else(none)?;
+    let conversation = vault.conversation(&vault.key(&key.config, Some(session)))?.ok_or_else(none)?;
     let file = conversation.transcript().ok_or_else(none)?;
     let choice = match vault.choose(&conversation, file, wanted) {
         Err(vault::Error::Doubtful { what, .. }) => return Err(in_doubt(session, &what)),
