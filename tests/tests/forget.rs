@@ -286,6 +286,7 @@ fn what_is_forgotten_does_not_come_back_through_a_link() {
     assert!(home.rekindle(&["vault", "sync"]).unwrap().success());
     assert!(through_link(&["vault", "sync"]).success());
     assert_eq!(folders(), 1, "one account has one copy");
+    assert!(home.rekindle(&["vault", "verify"]).unwrap().success());
     assert!(through_link(&["repair", LINKED]).success());
     assert!(home.rekindle(&["vault", "forget", LINKED, "--yes"]).unwrap().success());
     for done in [through_link(&["vault", "sync"]), home.rekindle(&["vault", "sync"]).unwrap()] {

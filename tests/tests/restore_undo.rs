@@ -99,6 +99,15 @@ fn after_restore_and_undo_a_restore_brings_back_the_same_panes() {
         "running it again does nothing"
     );
 
+    // What the second restore has done cannot be done again, and the first one stays undone.
+    let again = rekindle(&lab, &["redo", "--yes"]);
+    assert_eq!(again.code(), Some(3), "{}", again.words());
+    assert!(again.stderr.contains("is there already"), "{}", again.words());
+    let listed = told(&lab, &["history", "--json"]);
+    let states: Vec<&Value> =
+        listed["operations"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["done", "undone"], "{listed}");
+
     // And a redo is the same as another restore.
     told(&lab, &["undo", "--json"]);
     assert_eq!(places(&lab).len(), 1);

@@ -120,6 +120,12 @@ fn is_in_doubt(damage: impl Fn(&mut Vec<u8>, usize)) {
     let told: Value = serde_json::from_str(&asked.stdout).unwrap();
     assert!(told["sessions"][0]["doubt"].is_string(), "{told}");
     assert_eq!(fs::read(&path).unwrap(), half);
+    // It stays known that this may not be all, as long as the restore stands.
+    let says = |words: &[&str]| home.rekindle(words).unwrap().stdout.contains("may be missing");
+    let said = || [says(&["scan"]), says(&["scan", SESSION]), says(&["vault", "status"])];
+    assert_eq!(said(), [true; 3]);
+    assert!(home.rekindle(&["undo"]).unwrap().success());
+    assert_eq!(said(), [false; 3]);
 }
 
 #[test]

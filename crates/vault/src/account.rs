@@ -3,6 +3,7 @@
 //! Folders are named after a path. The same directory behind a link or a bind mount has other paths, and the vault may have
 //! folders for several of them: those that are there go on being used, and no new one is made beside them.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -90,19 +91,53 @@ impl Vault {
 
 /// Whether two paths lead to one account: to the same transcripts or, for the history of prompts, to the same directory.
 pub(crate) fn is_same(one: &Path, two: &Path, session: Option<&SessionId>) -> bool {
-    if one == two {
-        return true;
-    }
     match session {
-        Some(_) => one.is_dir() && two.is_dir() && is_account(&account(one), two),
+        Some(_) => is_same_account(one, two),
         None => {
-            let identity = |path: &Path| {
-                std::fs::metadata(path).ok().map(|meta| {
-                    use std::os::unix::fs::MetadataExt;
-                    (meta.dev(), meta.ino())
-                })
-            };
-            identity(one).is_some_and(|one| Some(one) == identity(two))
+            let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+            one == two || identity(one).is_some_and(|one| Some(one) == identity(two))
         }
+    }
+}
+
+/// Whether two paths lead to the same transcripts.
+pub(crate) fn is_same_account(one: &Path, two: &Path) -> bool {
+    one == two || (one.is_dir() && two.is_dir() && is_account(&account(one), two))
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{StateDir, durable};
+
+    use super::*;
+
+    #[test]
+    fn an_account_keeps_its_folder_by_whatever_path_it_is_reached() {
+        let room = tempfile::tempdir().unwrap();
+        let (own, link) = (room.path().join("own"), room.path().join("link"));
+        durable::private_dir(&own.join("projects")).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        let vault = || Vault::open(&StateDir::open(room.path().join("state")).unwrap()).unwrap();
+        let (old, new) = (SessionId::new("old").unwrap(), SessionId::new("new").unwrap());
+        let (own, link) = (ConfigDir::new(&own), ConfigDir::new(&link));
+        assert_eq!(vault().key(&link, Some(&new)), Key::new(&link, Some(&new)), "nothing is there yet");
+        let has_folder = |config: &ConfigDir, session: &SessionId| {
+            let vault = vault();
+            let folder = vault.folder(&Key::new(config, Some(session)));
+            durable::private_dir(&folder).unwrap();
+            let begin = Begin {
+                config: config.path().to_string_lossy().into_owned(),
+                session: Some(session.to_string()),
+            };
+            Head::write(&folder, crate::frame::Digest([0; 32]), Some(begin)).unwrap();
+        };
+        has_folder(&own, &old);
+        assert_eq!(vault().key(&link, Some(&new)), Key::new(&own, Some(&new)));
+        // What an earlier version has copied by the other path stays there, and is forgotten there, too.
+        has_folder(&link, &old);
+        assert_eq!(vault().key(&link, Some(&old)), Key::new(&link, Some(&old)));
+        let mut both = vec![Key::new(&own, Some(&old)), Key::new(&link, Some(&old))];
+        both.sort();
+        assert_eq!(vault().keys_of_account(&own, &old).unwrap(), both);
     }
 }

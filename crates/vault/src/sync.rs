@@ -10,8 +10,10 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 use store::file_cache::Entry;
 
+use crate::account::is_same_account;
 use crate::event::{Event, Happening};
 use crate::gone::{self, Doubt};
+use crate::manifest::Begin;
 use crate::plan::Depth;
 use crate::seen::{self, Cache, Seen};
 use crate::store::{Origination, Stored, Writer};
@@ -125,34 +127,49 @@ impl Vault {
             rayon::join(|| seen::load(self), || configs.par_iter().map(walk).collect::<Vec<Walk>>());
         let cache = cache?;
         let forgotten = self.forgotten()?;
-        let mut groups: HashMap<Key, Vec<&Source>> = HashMap::new();
+        // Those that lead to the same transcripts have one copy of them.
+        let first_of = |config: &ConfigDir| {
+            configs.iter().find(|one| is_same_account(one.path(), config.path())).unwrap_or(config).clone()
+        };
+        let firsts: HashMap<&ConfigDir, ConfigDir> =
+            configs.iter().map(|config| (config, first_of(config))).collect();
+        let by_two_paths = firsts.iter().any(|(config, first)| *config != first);
+        let mut groups: HashMap<Key, (Begin, Vec<&Source>)> = HashMap::new();
         for source in walks.iter().flat_map(|walk| &walk.sources) {
             if is_known(&cache, source) {
                 continue;
             }
             let is_forgotten = |session| forgotten.has_session(&source.config, session);
             if !source.session.as_ref().is_some_and(is_forgotten) {
-                let key = self.key(&source.config, source.session.as_ref());
-                groups.entry(key).or_default().push(source);
+                let first = firsts.get(&source.config).filter(|_| source.session.is_some());
+                let (key, begin) =
+                    self.key_and_begin(first.unwrap_or(&source.config), source.session.as_ref());
+                let (_, sources) = groups.entry(key).or_insert((begin, Vec::new()));
+                // By two paths it is one file; the next sync sees by the other one that nothing has changed.
+                let is_same = |known: &&Source| known.relative() == source.relative();
+                if !(by_two_paths && sources.iter().any(is_same)) {
+                    sources.push(source);
+                }
             }
         }
-        let mut groups: Vec<(Key, Vec<&Source>)> = groups.into_iter().collect();
+        let mut groups: Vec<(Key, (Begin, Vec<&Source>))> = groups.into_iter().collect();
         // Oldest first: an origin before its forks, so that they find its frames.
-        groups.sort_by_key(|(_, sources)| sources.iter().map(|source| source.stamp.mtime_ns).max());
+        groups.sort_by_key(|(_, (_, sources))| sources.iter().map(|source| source.stamp.mtime_ns).max());
         let mut keys: Vec<Key> = groups.iter().map(|(key, _)| key.clone()).collect();
         let missing = gone::look(&cache, &walks, options.believe_mass_deletion);
         keys.extend(missing.keys());
         if !keys.is_empty() {
             seen::touch(self, &keys)?;
         }
-        let total: u64 = groups.iter().flat_map(|(_, sources)| sources).map(|source| source.stamp.size).sum();
+        let total: u64 =
+            groups.iter().flat_map(|(_, (_, sources))| sources).map(|source| source.stamp.size).sum();
         let done = AtomicU64::new(0);
         let work = || {
             groups
                 .into_iter()
                 .par_bridge()
-                .map(|(key, sources)| {
-                    let outcome = self.sync_conversation(&key, &sources, &cache, options);
+                .map(|(key, (begin, sources))| {
+                    let outcome = self.sync_conversation((&key, begin), &sources, &cache, options);
                     let bytes: u64 = sources.iter().map(|source| source.stamp.size).sum();
                     let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
                     progress(Progress { done, total });
@@ -186,13 +203,13 @@ impl Vault {
 
     fn sync_conversation(
         &self,
-        key: &Key,
+        named: (&Key, Begin),
         sources: &[&Source],
         cache: &Cache,
         options: &SyncOptions<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if let Err(error) = self.try_sync_conversation(key, sources, cache, options, &mut outcome) {
+        if let Err(error) = self.try_sync_conversation(named, sources, cache, options, &mut outcome) {
             // Nothing was committed, so nothing is known and nothing happened.
             outcome = Outcome::default();
             let path = sources.first().map(|source| source.path.clone()).unwrap_or_default();
@@ -205,14 +222,12 @@ impl Vault {
 
     fn try_sync_conversation(
         &self,
-        key: &Key,
+        (key, begin): (&Key, Begin),
         sources: &[&Source],
         cache: &Cache,
         options: &SyncOptions<'_>,
         outcome: &mut Outcome,
     ) -> Result<(), Error> {
-        let Some(first) = sources.first() else { return Ok(()) };
-        let (_, begin) = self.key_and_begin(&first.config, first.session.as_ref());
         let mut writer = Writer::open(self, key, begin)?;
         for source in sources {
             let shrink = Shrink::of(&writer, source, cache, options);

@@ -75,7 +75,7 @@ pub(crate) fn note(
     let looked_at = |one: &Unmirrored| configs.iter().any(|config| one.path.starts_with(config.path()));
     let is_vault = |one: &Unmirrored| cache.parent().is_some_and(|state| one.path.starts_with(state));
     let mut files: Vec<Unmirrored> =
-        before.iter().filter(|one| !looked_at(one) && !is_vault(one)).cloned().collect();
+        before.iter().filter(|one| !looked_at(one) && !is_vault(one) && one.path.exists()).cloned().collect();
     files.extend(failures.into_iter().map(|(path, session, error)| Unmirrored {
         since: since(&path),
         session,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agents::SessionKey;
 use jiff::Timestamp;
-use recovery::{Asked, DecisionRecord, PaneDecision, Restored, Selector, plan};
+use recovery::{Asked, DecisionRecord, Outcome, PaneDecision, Restored, Selector, plan};
 use serde_json::{Value, json};
 use store::operations::{self, Effect, EffectKind, EffectState, Operation, OperationState};
 use store::order::newest_first;
@@ -181,7 +181,10 @@ fn panes(
         let wanted = restoring::wanted(context, true, Asked::All);
         let planned = plan(&save, &Selector::new(&places), &alive, &ground, wanted);
         drop(ground);
-        if dry_run || planned.is_empty() {
+        if planned.is_empty() {
+            return Ok(refused(effect, IS_THERE));
+        }
+        if dry_run {
             let panes: Vec<Restored> = planned.concerned().map(Restored::without_agent).collect();
             Done { total: panes.len(), panes, ..Done::default() }
         } else {
@@ -192,10 +195,18 @@ fn panes(
             done
         }
     };
+    let changes = |pane: &Restored| !matches!(pane.outcome, Outcome::AlreadyThere | Outcome::Refused);
+    if !dry_run && !done.panes.iter().any(changes) && done.restored == 0 {
+        let why = done.panes.iter().find(|pane| pane.outcome == Outcome::Refused);
+        return Ok(refused(effect, why.map_or(IS_THERE, |pane| pane.reason.as_str())));
+    }
     let failed = !done.panes.is_empty() && done.restored == 0 && done.total > 0 && !dry_run;
     let reason = failed.then(|| "no agent came back".to_owned());
     Ok(Reported { effect: effect.clone(), redone: !failed, reason, kept_since: None, panes: done.panes })
 }
+
+/// Why a restore is not run again: another one has done it since the undo.
+const IS_THERE: &str = "everything that it restored is there already";
 
 /// Conversations that were brought back by name.
 fn by_name_again(context: &Context, record: &DecisionRecord, dry_run: bool) -> Result<Done, Failure> {
