@@ -5,16 +5,25 @@ use std::ops::Range;
 use crate::name::{self, Class};
 use crate::separator::{self, Joint};
 use crate::value::{self, Setting};
-use crate::{Evidence, Finding, edge};
+use crate::{Evidence, Finding, block, edge, prompt, section};
 
 /// No password is longer; what has no end within it is cut here.
 const LONGEST: usize = 4096;
 
+/// How far before a name a call may begin whose argument it is.
+const CALL: usize = 200;
+
 /// Looks at the value behind a name.
 pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
     let spelling = &text[name.clone()];
-    let class = name::class(spelling)?;
+    // `PWD` is the shell's directory, but in an INI file a password.
+    let class = name::class(spelling).or_else(|| (spelling == b"PWD").then_some(Class::Password))?;
     let (joint, at) = separator::after(text, name)?;
+    if joint == Joint::Colon
+        && let Some(found) = below(text, name, class, at)
+    {
+        return Some(found);
+    }
     let value = read(text, name.start, at, joint)?;
     if joint == Joint::Colon && !value.quoted && is_type(text, value.place.end) {
         return None;
@@ -27,7 +36,10 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
     {
         return None;
     }
-    let setting = setting(text, name, joint, &value);
+    let (setting, value) = in_place(text, name, class, (joint, at), value);
+    if spelling == b"PWD" && setting != Setting::Section {
+        return None;
+    }
     let content = &text[value.place.clone()];
     let (secret, kind) = match class {
         // Words between name and value make a sentence: only what cannot be a word is taken.
@@ -49,6 +61,46 @@ pub(crate) fn find(text: &[u8], name: &Range<usize>) -> Option<Finding> {
         }
     };
     secret.then_some(Finding { place: value.place, kind, evidence: Evidence::Name })
+}
+
+/// Looks at the value on the lines below a name, as YAML has it.
+fn below(text: &[u8], name: &Range<usize>, class: Class, at: usize) -> Option<Finding> {
+    let block = block::after(text, name.start, at)?;
+    let first = &text[block.first.clone()];
+    let (secret, kind, place) = match class {
+        Class::Password => {
+            let one = block.announced && block.lines == 1 && !first.contains(&b' ');
+            (one && value::is_password(first, Setting::Line), "password", block.first)
+        }
+        Class::Strong(kind) => (value::is_token(first, Setting::Line), kind, block.encoded),
+        Class::Weak(kind) => (value::is_surely_token(first, Setting::Line), kind, block.encoded),
+    };
+    secret.then_some(Finding { place, kind, evidence: Evidence::Name })
+}
+
+/// Where a value stands. Sections of INI files and answers to prompts have values that reach to the end of their line.
+fn in_place(
+    text: &[u8],
+    name: &Range<usize>,
+    class: Class,
+    (joint, at): (Joint, usize),
+    value: Value,
+) -> (Setting, Value) {
+    let setting = setting(text, name, joint, &value);
+    if class != Class::Password || matches!(setting, Setting::Quoted | Setting::Given) {
+        return (setting, value);
+    }
+    let settled = matches!(joint, Joint::Tight | Joint::Spaced) && edge::begins_line(text, name.start);
+    if settled && section::holds(text, name.start) {
+        return (Setting::Section, Value { place: section::value(text, value.place.start), quoted: false });
+    }
+    if joint == Joint::Colon
+        && prompt::ends(text, name.start)
+        && let Some(place) = prompt::answer(text, at)
+    {
+        return (Setting::Given, Value { place, quoted: false });
+    }
+    (setting, value)
 }
 
 /// Whether an assignment goes on behind this: `pass: u32 = 7`.
@@ -79,13 +131,26 @@ fn setting(text: &[u8], name: &Range<usize>, joint: Joint, value: &Value) -> Set
         Joint::Option | Joint::Element => Setting::Given,
         Joint::Tight if capitals || query || listed || spelling.starts_with(b"--") => Setting::Given,
         Joint::Pair => Setting::Line,
-        Joint::Tight | Joint::Colon
+        Joint::Tight if is_shell_word(text, name, &value.place) => Setting::Line,
+        Joint::Tight | Joint::Colon | Joint::Spaced
             if edge::begins_line(text, name.start) && ends_line(text, value.place.end) =>
         {
-            Setting::Line
+            if joint == Joint::Spaced { Setting::Assigned } else { Setting::Line }
         }
         _ => Setting::Loose,
     }
+}
+
+/// Whether `name=value` is a word of a command line or of a list of settings: between blanks, quotes or commas, and not
+/// among the arguments of a call.
+fn is_shell_word(text: &[u8], name: &Range<usize>, value: &Range<usize>) -> bool {
+    let line = text[name.start.saturating_sub(CALL)..name.start].rsplit(|byte| *byte == b'\n').next();
+    let called = line.is_some_and(|line| line.contains(&b'('));
+    let begins = matches!(text[..name.start].last(), Some(b' ' | b'\t' | b'"' | b'\'' | b'='));
+    let ends = matches!(text.get(value.end), None | Some(b' ' | b'\t' | b'"' | b'\'' | b'\r' | b'\n'));
+    let listed = text[..name.start].ends_with(b",")
+        && (ends || (text.get(value.end) == Some(&b',') && is_pair(&text[value.end + 1..])));
+    !called && ((begins && ends) || listed)
 }
 
 /// Whether the line ends here, also in text escaped as JSON.

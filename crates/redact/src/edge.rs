@@ -44,6 +44,14 @@ fn is_frame(letter: char) -> bool {
     matches!(letter, '\u{2500}'..='\u{257f}' | '|')
 }
 
+/// The bytes without the blanks and the frame at their end.
+pub(crate) fn trim_frame(mut line: &[u8]) -> &[u8] {
+    while let [rest @ .., b'|' | b' ' | b'\t' | b'\r'] | [rest @ .., 0xe2, 0x94 | 0x95, _] = line {
+        line = rest;
+    }
+    line
+}
+
 /// Whether the text begins with a frame.
 pub(crate) fn begins_frame(text: &[u8]) -> bool {
     matches!(text, [b'|', ..] | [0xe2, 0x94 | 0x95, ..])

@@ -9,7 +9,10 @@
 //!   password any literal goes, however poor. Behind a name for a key or a token only what looks random goes.
 //! - **Logins** of addresses: `postgres://[redacted: login]@host/db`. The host stays readable.
 //! - **Private keys**: whole blocks, and blocks that lost their first or last line.
-//! - **Command lines**: passwords behind the options that take them, such as `docker login -p` (`shapes/commands.rs`).
+//! - **Command lines**: passwords behind the options that take them, such as `docker login -p` (`shapes/commands.rs`,
+//!   `shapes/accounts.rs`).
+//! - **Files and prompts**: any password in a section of an INI file (`section`), the word behind `Enter password:` (`prompt`),
+//!   what YAML has below a name (`block`), and files with forms of their own (`shapes/files.rs`, `shapes/logins.rs`).
 //! - **Broken keys**: what a program broke over several lines at the width of its terminal (`wrapped`).
 //!
 //! What stays: placeholders (`<your-token>`, `${TOKEN}`, `xxxx`), code (`let token = parse(input)`), hashes, ids, paths,
@@ -23,11 +26,15 @@
 
 mod address;
 mod assigned;
+mod block;
 mod edge;
 mod entropy;
 mod gate;
+mod letters;
 mod name;
 mod pem;
+mod prompt;
+mod section;
 mod separator;
 mod shape;
 mod shapes;

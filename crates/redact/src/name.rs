@@ -40,11 +40,15 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     let words = Words::of(name);
     let mut words = words.backwards().skip_while(|word| one_of(word, ADDED));
     let (head, before) = (words.next()?, words.next().unwrap_or_default());
+    // `-no-pass` asks for none.
+    if one_of(before, "no") {
+        return None;
+    }
     let ends = |endings: &str| endings.split_ascii_whitespace().any(|ending| ends_with(head, ending));
     if ends("password passwd passphrase passwort passcode") {
         return Some(Class::Password);
     }
-    if one_of(head, "pw psk")
+    if one_of(head, "pw psk bindpw rootpw authtok")
         || (one_of(head, "auth") && one_of(before, "redis rediscli valkey"))
         || (head.len() > 2 && head.ends_with(b"PW") && !name.iter().any(u8::is_ascii_lowercase))
     {
@@ -52,7 +56,10 @@ pub(crate) fn class(name: &[u8]) -> Option<Class> {
     }
     if ends("pwd pass") {
         // `PWD` is the shell's directory.
-        let own = ends("bypass compass surpass trespass underpass oldpwd") || name == b"PWD";
+        // A compiler has passes.
+        let own = ends("bypass compass surpass trespass underpass oldpwd")
+            || one_of(before, "debug first second next last")
+            || name == b"PWD";
         return (!own).then_some(Class::Password);
     }
     if ends("secret secrets credential credentials creds") {
@@ -152,6 +159,7 @@ mod tests {
             ("DB_PW", Class::Password),
             ("DBPW", Class::Password),
             ("REDIS_AUTH", Class::Password),
+            ("bindpw", Class::Password),
             ("client-key-data", Class::Strong("key")),
             ("GITHUB_TOKEN", Class::Strong("token")),
             ("accessToken", Class::Strong("token")),
@@ -188,6 +196,9 @@ mod tests {
             "passed",
             "nextPageToken",
             "cache-key",
+            "-no-pass",
+            "-debug-pass",
+            "--no-password",
         ] {
             assert_eq!(class(name.as_bytes()), None, "{name}");
         }

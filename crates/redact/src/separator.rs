@@ -49,7 +49,8 @@ pub(crate) fn after(text: &[u8], name: &std::ops::Range<usize>) -> Option<(Joint
     if let Some(at) = end(&ASSIGN) {
         let sign = &text[name.end..at];
         // `token::Kind` is a path; a sign that goes on is an operator.
-        let goes_on = matches!(text.get(at), Some(b':' | b'=' | b'>' | b'~'));
+        let goes_on = matches!(text.get(at), Some(b':' | b'=' | b'~'))
+            || (text.get(at) == Some(&b'>') && !sign.ends_with(b" "));
         let joint = match sign {
             _ if goes_on => return None,
             [.., b'=', b'='] | [.., b':', b'='] => Joint::Spaced,
@@ -118,6 +119,8 @@ mod tests {
             ("name: v", Some((Joint::Colon, 6))),
             ("name\": \"v", Some((Joint::Colon, 7))),
             ("name::v", None),
+            ("name=>>v", None),
+            ("name: >-\n  v", Some((Joint::Colon, 6))),
             ("name: &str = \"v", Some((Joint::Quote, 13))),
             ("name\", \"value\": \"v", Some((Joint::Pair, 16))),
             ("name\n  value: v", Some((Joint::Pair, 14))),

@@ -56,6 +56,8 @@ pub(crate) enum Judge {
     Password,
     /// A password in a sentence or a form: no mere word.
     Said,
+    /// A sentence of words that a person may have chosen, and no instruction.
+    Phrase,
     /// Looks random.
     Token,
     /// Base64 of `user:password`.
@@ -166,6 +168,7 @@ impl Shape {
                 let ascii: Vec<u8> = value.iter().copied().filter(u8::is_ascii).collect();
                 value::is_password(&ascii, Setting::Loose) || value::is_token(value, Setting::Given)
             }
+            Judge::Phrase => value::is_phrase_of_words(found.as_bytes()),
             Judge::Token => value::is_token(found.as_bytes(), Setting::Given) || is_login(found.as_bytes()),
             Judge::Login => is_login(found.as_bytes()),
         };

@@ -1,7 +1,6 @@
 //! Whether a value is a secret, a placeholder for one, or code.
 
-use crate::MARK;
-use crate::entropy;
+use crate::{MARK, entropy, letters};
 
 /// Where a value stands, from what leaves least doubt to what leaves most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,8 +9,12 @@ pub(crate) enum Setting {
     Quoted,
     /// Behind an option, in a variable of the environment or in a query: code cannot stand there.
     Given,
+    /// In a section of an INI file: no code, but an interpolation may be.
+    Section,
     /// All that a line has behind its name, as in YAML and INI files.
     Line,
+    /// The same with blanks around the sign, as in INI files and in code.
+    Assigned,
     /// Anywhere else: may be code or prose.
     Loose,
 }
@@ -30,19 +33,24 @@ pub(crate) fn is_password(value: &[u8], setting: Setting) -> bool {
     let odd =
         has(u8::is_ascii_digit) || has(|byte| !byte.is_ascii_alphanumeric() && !b"_-.,:?!".contains(byte));
     match setting {
-        Setting::Quoted if has(u8::is_ascii_whitespace) => !is_label(value),
+        Setting::Quoted | Setting::Section if has(u8::is_ascii_whitespace) => !is_label(value),
         _ if starts_with(value, b"required") => false,
         Setting::Quoted => true,
         Setting::Given => !value.starts_with(b"("),
-        Setting::Line => !is_code(value),
-        Setting::Loose => odd && !is_code(value) && (has(u8::is_ascii_alphabetic) || value.len() >= 6),
+        Setting::Section => !is_call(value),
+        Setting::Line => !is_code(value) || letters::random(value),
+        Setting::Assigned if letters::random(value) || is_phrase(value) => true,
+        Setting::Assigned | Setting::Loose => {
+            odd && !is_code(value) && (has(u8::is_ascii_alphabetic) || value.len() >= 6)
+        }
     }
 }
 
 /// Whether this is a key or a token, behind a name that says so.
 pub(crate) fn is_token(value: &[u8], setting: Setting) -> bool {
     let value = judged(value);
-    let short = setting != Setting::Loose && value.len() < 24 && entropy::mixed(value);
+    let short =
+        !matches!(setting, Setting::Loose | Setting::Assigned) && value.len() < 24 && entropy::mixed(value);
     could_be_token(value) && (entropy::uuid(value) || entropy::random(value) || short)
 }
 
@@ -117,6 +125,7 @@ const SAMPLES: &[&str] = &[
     "yourtoken",
     "yourkey",
     "yourpass",
+    "your unique phrase",
     "******",
     "......",
     MARK,
@@ -155,7 +164,7 @@ const NO_PASSWORDS: &str = "\
     accepted changed updated reset expired hash hashed encrypted bcrypt scrypt argon2 argon2id sha256 sha512 \
     md5 utf8 base64 self user username sensitive masked omitted field schema models request response \
     contraseña passord kennwort unchanged inherit plain plaintext login email here only manager policy \
-    prompts if or is to in on as it no an of tls ssl foobared";
+    prompts if or is to in on as it no an of tls ssl foobared please";
 
 /// A path or an address: where something is, not what it is.
 fn is_place(value: &[u8]) -> bool {
@@ -173,6 +182,25 @@ fn is_label(value: &[u8]) -> bool {
     let shaped = value.first().is_some_and(u8::is_ascii_uppercase)
         || value.last().is_some_and(|b| b".:!?".contains(b));
     told || (shaped && value.iter().all(plain))
+}
+
+/// Three words or more between hyphens, as people and generators make passwords; code subtracts with blanks.
+fn is_phrase(value: &[u8]) -> bool {
+    value.iter().filter(|byte| **byte == b'-').count() > 1
+        && value
+            .split(|byte| *byte == b'-')
+            .all(|word| word.len() > 1 && word.iter().all(u8::is_ascii_alphabetic))
+}
+
+/// Whether several words are a password and not an instruction.
+pub(crate) fn is_phrase_of_words(value: &[u8]) -> bool {
+    let mut words = value.split(u8::is_ascii_whitespace);
+    !words.any(|word| one_of(word, NO_PASSWORDS) || one_of(word, "you one chose please characters"))
+}
+
+/// A call, an index or a path of a language.
+fn is_call(value: &[u8]) -> bool {
+    value.ends_with(b")") || value.ends_with(b"]") || contains(value, b"::") || contains(value, b"->")
 }
 
 /// An expression: a call, an index, a path of names, a name with a hump, a number of C.

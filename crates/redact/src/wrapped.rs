@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::{Evidence, Finding, edge, gate};
+use crate::{Evidence, Finding, edge, entropy, gate};
 
 /// A word over a break is at least so long: shorter ones are no keys, and prose has none.
 const SHORTEST: usize = 20;
@@ -83,6 +83,24 @@ fn is_full(text: &[u8], first: &Line, second: &Line) -> bool {
     let (first_width, second_width) = (width(first), width(second));
     (first.closed && second.closed)
         || (second_width <= first_width && (first.closed || first_width >= NARROWEST))
+        || (is_solid(&text[second.content.clone()])
+            && run_at_end(&text[first.content.clone()]) >= LEAST_BEFORE)
+}
+
+/// How much of a value must stand before a line that is wider: of a label and a value, tools break the value alone.
+const LEAST_BEFORE: usize = 16;
+
+/// A line of nothing but base64 is at least so long.
+const SOLID: usize = 32;
+
+/// Whether the line is one random run, which no line of text is.
+fn is_solid(line: &[u8]) -> bool {
+    line.len() >= SOLID && run_at_end(line) == line.len() && entropy::surely_random(line)
+}
+
+/// The length of the run of letters and signs of base64 at the end of a line.
+fn run_at_end(line: &[u8]) -> usize {
+    line.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte)).count()
 }
 
 fn is_part(byte: u8) -> bool {

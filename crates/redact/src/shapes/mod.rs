@@ -1,9 +1,12 @@
 //! The forms of secrets, as their providers describe them in public.
 
+mod accounts;
 mod commands;
 mod files;
+mod logins;
 mod models;
 mod platforms;
+mod prompts;
 mod services;
 mod spoken;
 
@@ -18,6 +21,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Shape> {
         .chain(&spoken::SHAPES)
         .chain(&commands::SHAPES)
         .chain(&files::SHAPES)
+        .chain(&accounts::SHAPES)
+        .chain(&logins::SHAPES)
+        .chain(&prompts::SHAPES)
 }
 
 /// Words that begin a shape and follow a rule: too many to be written down.
