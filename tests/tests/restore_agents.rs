@@ -74,8 +74,23 @@ fn an_interrupted_restore_is_completed() {
     let (lab, one, two) = two_agents();
     lab.crash(&[&one, &two]).unwrap();
     interrupt(&lab, &[&one, &two]);
-    let last = lab.home.rekindle_json(&["restore", "--last"]).unwrap();
-    assert_eq!((&last["interrupted"], last["panes"].as_array().unwrap().len()), (&json!(true), 2), "{last}");
+    // The one agent that was started is back, whether the restore lived to see it or not; the other one waits in its pane.
+    let last = || lab.home.rekindle_json(&["restore", "--last"]).unwrap();
+    assert!(wait_until(PATIENCE, || last()["restored"] == 1), "{}", last());
+    let last = last();
+    assert_eq!((&last["interrupted"], &last["total"]), (&json!(true), &json!(2)), "{last}");
+    let outcomes: Vec<&Value> =
+        last["panes"].as_array().unwrap().iter().map(|pane| &pane["outcome"]).collect();
+    assert_eq!(outcomes, ["resumed", "offered"], "{last}");
+    for (command, says) in [
+        ("restore --last", "The last restore was interrupted: 1/2 agents are back"),
+        ("history", "restored 1 of 2 agents"),
+        ("status", "Restore interrupted: 1/2 sessions, 1 waits in its pane ("),
+    ] {
+        let told = lab.rekindle(&command.split(' ').collect::<Vec<_>>()).unwrap();
+        let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(says), "{command}: {}", told.words());
+    }
     // A save in between forgets nobody.
     let saved = lab.home.rekindle_json(&["save"]).unwrap();
     assert_eq!(saved["counts"]["agents"], 2, "{saved}");
@@ -86,6 +101,37 @@ fn an_interrupted_restore_is_completed() {
     assert!(lab.probe("work:0.0", "probe-one").unwrap().contains("ask-00"));
     assert!(lab.probe("work:1.0", "probe-two").unwrap().contains("ask-01"));
     assert_eq!(restore(&lab, &[])["panes"], json!([]));
+}
+
+/// An agent draws its status line when it starts, before everything is restored, and not again until something happens: it
+/// shows this restore at once, and never the figures of the one before.
+#[test]
+fn status_lines_tell_of_the_newest_restore() {
+    let (lab, one, two) = two_agents();
+    let file = lab.home.config().join("settings.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let line = format!("'{}' statusline", lab::program().display());
+    settings["statusLine"] = json!({"type": "command", "command": line});
+    fs::write(&file, settings.to_string()).unwrap();
+    lab.crash(&[&one, &two]).unwrap();
+    let panes: Vec<Value> =
+        [&one, &two].into_iter().map(|id| json!({"sessionId": id, "outcome": "resumed"})).collect();
+    let before = json!({"at": jiff::Timestamp::now(), "restored": 9, "total": 9, "panes": panes});
+    let folder = lab.home.state().join("instances/restore");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("last-restore.json"), before.to_string()).unwrap();
+    let done = lab.rekindle(&["restore", "--yes", "--max-parallel", "1"]).unwrap();
+    assert!(done.success(), "{}", done.words());
+    // Piped, too, it says who is back.
+    assert!(done.stderr.contains("1/2  work:") && done.stderr.contains("2/2  work:"), "{}", done.words());
+    for place in ["work:0.0", "work:1.0"] {
+        let told = || lab.screen(place).contains("Restored");
+        assert!(wait_until(PATIENCE, told), "{}", lab.screen(place));
+        assert!(!lab.screen(place).contains("9/9"), "{}", lab.screen(place));
+    }
+    lab.type_line("work:0.0", "ask-02 please").unwrap();
+    let figures = || lab.screen("work:0.0").contains("Restored: 2/2 sessions");
+    assert!(wait_until(PATIENCE, figures), "{}", lab.screen("work:0.0"));
 }
 
 /// The user has begun again under the same name when everything dies once more. Both lives come back, in one session, and

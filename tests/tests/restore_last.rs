@@ -28,7 +28,7 @@ fn an_interrupted_restore_is_shown_as_such() {
     let told = home.rekindle(&["restore", "--last"]).unwrap();
     assert_eq!(told.code(), Some(0), "{}", told.words());
     assert!(
-        told.stdout.contains("The last restore was interrupted: 1/2 panes done, begun 5 m ago"),
+        told.stdout.contains("The last restore was interrupted: 1/2 agents are back, begun 5 m ago"),
         "{}",
         told.stdout
     );

@@ -477,7 +477,8 @@ fn a_restore_is_told_to_those_that_it_brought_back() {
     let folder = home.state().join("instances/restore");
     fs::create_dir_all(&folder).unwrap();
     let at = jiff::Timestamp::now();
-    let report = json!({"at": at, "restored": 4, "total": 4, "panes": [{"sessionId": SESSION}]});
+    let report =
+        json!({"at": at, "restored": 4, "total": 4, "panes": [{"sessionId": SESSION, "outcome": "resumed"}]});
     fs::write(folder.join("last-restore.json"), report.to_string()).unwrap();
     let shown = lines(&mut command(&home, &[]), &input(&home, SESSION));
     assert!(shown.iter().any(|line| line.contains("Restored: 4/4 sessions")), "{shown:?}");

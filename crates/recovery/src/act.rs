@@ -82,8 +82,8 @@ pub struct Actor<'a> {
     pub around: BTreeSet<String>,
     /// Whether a server that is started gets a scope of its own, so that it outlives the unit or login that restores.
     pub scope: bool,
-    /// Is told what became of each agent, as soon as that is known.
-    pub told: &'a dyn Fn(&Restored),
+    /// Is told what became of each pane, as soon as that is known.
+    pub told: &'a dyn Fn(&[Restored]),
 }
 
 /// What was done.
@@ -214,6 +214,7 @@ impl Actor<'_> {
             let panes: Vec<&str> = lazy.iter().map(String::as_str).collect();
             tmux::tell_focus(socket, &panes, TMUX_DEADLINE);
         }
+        (self.told)(&done);
         acted.panes.append(&mut done);
         self.start_all(server, fallback, waiting, born, acted);
     }
@@ -381,7 +382,9 @@ impl Actor<'_> {
             // A title is no reason to call a restore a failure.
             let _ = tmux::entitle(socket, &titles, TMUX_DEADLINE);
             started = still;
-            done.iter().skip(told).for_each(|restored| (self.told)(restored));
+            if let Some(news @ [_, ..]) = done.get(told..) {
+                (self.told)(news);
+            }
             told = done.len();
             if !started.is_empty() || !waiting.is_empty() {
                 poll();

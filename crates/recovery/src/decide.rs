@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use agents::SessionKey;
 use agents::claude::Owner;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use store::age::is_within;
 use store::config::{AutoResume, ResumeFallback};
 use store::record::{Grade, Status};
@@ -139,7 +139,7 @@ pub enum TranscriptFact {
 }
 
 /// What is done for a pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
     /// Resume the conversation.

@@ -1,4 +1,4 @@
-//! The decision record of a restore: `decisions/<restore>.json`, written before anything is done and again afterwards.
+//! The decision record of a restore: `decisions/<restore>.json`, written before anything is done and again with each outcome.
 //!
 //! It says of each pane what was weighed, what was decided and what came of it, and holds what taking the restore back
 //! needs. One that was never finished shows how far a restore came that was killed.
@@ -12,7 +12,8 @@ use serde_json::Value;
 use store::StateDir;
 use store::durable;
 
-use crate::outcome::Restored;
+use crate::decide::Act;
+use crate::outcome::{Outcome, Restored};
 use crate::pane_match::{Match, MatchedBy};
 use crate::plan::{PaneStep, Plan, Weighed};
 
@@ -68,6 +69,9 @@ pub struct PaneDecision {
     /// What was weighed.
     #[serde(default)]
     pub evidence: Value,
+    /// The conversation that a fresh agent in its place would have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh_id: Option<SessionKey>,
     /// The words its agent was started with.
     #[serde(default)]
     pub argv: Option<Vec<String>>,
@@ -87,6 +91,9 @@ pub struct PaneDecision {
     /// When its agent was back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_at: Option<Timestamp>,
+    /// Where it is now, as tmux names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now_at: Option<String>,
     /// The pane: `%4`. Of one that is yet to be made it is known afterwards.
     #[serde(default)]
     pub id: Option<String>,
@@ -120,6 +127,24 @@ impl PaneDecision {
         self.outcome_reason = Some(restored.reason.clone());
         self.now_in.clone_from(&restored.session_id);
         self.back_at = restored.back_at;
+        self.now_at = Some(restored.pane.clone()).filter(|_| restored.id.is_some());
+        self.id.clone_from(&restored.id);
+    }
+
+    /// Whether it is an agent's pane, and not one that only gets its shell back.
+    pub fn is_agents(&self) -> bool {
+        let has_agent = self.session_id.is_some() || !self.candidates.is_empty();
+        has_agent && serde_json::from_value(self.act.clone()).ok() != Some(Act::Shell)
+    }
+
+    /// What came of it, where this version knows the word.
+    pub fn known_outcome(&self) -> Option<Outcome> {
+        serde_json::from_value(self.outcome.clone()?).ok()
+    }
+
+    /// Whether its agent came back.
+    pub fn is_back(&self) -> bool {
+        self.known_outcome().is_some_and(Outcome::is_back)
     }
 }
 
@@ -136,12 +161,14 @@ impl DecisionRecord {
             evidence: serde_json::to_value(&step.evidence).unwrap_or_default(),
             // Of arguments that hold a secret the record has none: those panes are refused.
             argv: step.words(),
+            fresh_id: step.recipe.as_ref().map(|recipe| recipe.session(Act::Fresh).clone()),
             socket: socket.clone(),
             made: step.seat == Match::New,
             outcome: None,
             outcome_reason: None,
             now_in: None,
             back_at: None,
+            now_at: None,
             id: match &step.seat {
                 Match::There { pane, .. } => Some(pane.clone()),
                 _ => None,
@@ -166,6 +193,24 @@ impl DecisionRecord {
         }
     }
 
+    /// Adds what came of some of its panes while it runs.
+    pub fn note(&mut self, restored: &[Restored]) {
+        for one in restored {
+            self.panes.iter_mut().filter(|pane| pane.mark == one.mark).for_each(|pane| pane.note(one));
+        }
+    }
+
+    /// How many agents are back, and how many were missing.
+    pub fn tally(&self) -> (usize, usize) {
+        let agents = || self.panes.iter().filter(|pane| pane.is_agents());
+        (agents().filter(|pane| pane.is_back()).count(), agents().count())
+    }
+
+    /// Whether it never came to its end, and was not taken back either.
+    pub fn is_open(&self) -> bool {
+        !self.finished && self.undone.is_none()
+    }
+
     /// Adds what came of it.
     pub fn finish(
         &mut self,
@@ -179,7 +224,6 @@ impl DecisionRecord {
             pane.server = server(&pane.socket);
             let Some(one) = restored.iter().find(|one| one.mark == pane.mark) else { continue };
             pane.note(one);
-            pane.id.clone_from(&one.id);
         }
     }
 
@@ -237,7 +281,6 @@ pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
     use crate::plan::{ServerPlan, a_step};
 
     /// What was there is named at once, what was made when it is there, and each agent has its own time.

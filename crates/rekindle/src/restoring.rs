@@ -1,6 +1,9 @@
 //! What restoring and recovering have in common: the look at everything, the one who acts, and what is written down.
 
+mod interrupted;
 mod progress;
+mod report;
+mod running;
 mod waited;
 
 use std::cell::RefCell;
@@ -19,7 +22,6 @@ use serde_json::{Value, json};
 use sessions::Settled;
 use store::config::Continue;
 use store::durable;
-use store::journal::{Entry, Journal};
 use store::lock::{Lock, LockError};
 use store::operations::{Effect, EffectKind};
 use store::record::SessionRecord;
@@ -29,9 +31,12 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::restore_command;
 use crate::output::say;
-use progress::Progress;
+use report::publish;
+use running::Running;
 use waited::{complete, waited_for};
 
+pub(crate) use interrupted::{look_again, take_stock};
+pub(crate) use report::{note_undone, panes as panes_json};
 pub(crate) use waited::FROM_ITS_PANE;
 
 /// A server that is alive answers within milliseconds, a loaded one within a second.
@@ -154,7 +159,9 @@ pub(crate) fn act(
     recovery::sweep_context_files(state, std::time::SystemTime::now());
     let begun = Timestamp::now();
     let restore_id = begun.strftime("%Y%m%dT%H%M%S.%3fZ").to_string();
-    let mut record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
+    // What an earlier one could not write down is known now, and not any more when this one has begun.
+    interrupted::take_stock_now(context, settled);
+    let record = DecisionRecord::of(plan, restore_id.clone(), by, begun);
     let waited = if by == FROM_ITS_PANE { waited_for(context, plan) } else { None };
     let _operation = match &waited {
         Some(waited) => reopened(context, waited.restore_id()),
@@ -168,10 +175,9 @@ pub(crate) fn act(
         context.repairer.note_effect(effect)?;
         record.store(state)?;
     }
-    let starts = |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
-    let total = plan.panes().filter(starts).count();
-    let progress = Progress::new(total, &settled.records);
-    let told = |restored: &Restored| progress.told(restored);
+    let total = agents_of(plan).count();
+    let running = Running::begin(context, &settled.records, plan, record, waited.is_none());
+    let told = |restored: &[Restored]| running.note(restored);
     let actor = Actor {
         state,
         repairer: &context.repairer,
@@ -202,41 +208,45 @@ pub(crate) fn act(
         keep_copies(context)?;
     }
     let Acted { mut panes, started, .. } = actor.act(plan);
-    name_new_panes(plan, &mut panes);
+    name_panes(plan, &mut panes);
+    let (mut record, failed) = running.end();
     if let Some(waited) = waited {
-        follow(context, plan, &panes)?;
-        return complete(context, waited, panes, started);
+        let done = complete(context, waited, panes, started)?;
+        return failed.map_or(Ok(done), Err);
     }
     record.finish(&panes, Timestamp::now(), |socket| match tmux::list(socket, TMUX_DEADLINE) {
         tmux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
     });
     record.store(state)?;
-    follow(context, plan, &panes)?;
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let missing = missing_rows(context);
     let done = Done { restore_id, panes, restored, total, started, missing };
     publish(context, &done, begun)?;
-    Ok(done)
+    failed.map_or(Ok(done), Err)
 }
 
-/// Panes of new windows are planned by their window, for only tmux knows which number a first pane gets there. What is shown
-/// is what `status` shows and `go` takes.
-fn name_new_panes(plan: &Plan, panes: &mut [Restored]) {
-    let is_window = |pane: &&mut Restored| {
-        pane.id.is_some() && pane.pane.rsplit_once(':').is_some_and(|(_, place)| !place.contains('.'))
-    };
+/// The panes of agents that a plan is about.
+fn agents_of(plan: &Plan) -> impl Iterator<Item = &PaneStep> {
+    let is_missing =
+        |step: &&PaneStep| step.is_agents() && step.concerns() && step.decision.act != Act::Shell;
+    plan.panes().filter(is_missing)
+}
+
+/// Names panes by where they are, as `status` shows it and `go` takes it. Only tmux knows which number the first pane of a new
+/// window gets, and a window whose number is taken by now gets another one.
+fn name_panes(plan: &Plan, panes: &mut [Restored]) {
     for server in &plan.servers {
         let ours = |pane: &&mut Restored| server.panes.iter().any(|step| step.mark == pane.mark);
-        let mut unnamed = panes.iter_mut().filter(is_window).filter(ours).peekable();
-        if unnamed.peek().is_none() {
+        let mut known = panes.iter_mut().filter(|pane| pane.id.is_some()).filter(ours).peekable();
+        if known.peek().is_none() {
             continue;
         }
         let tmux::Listing::Alive(alive) = tmux::list(&server.socket, TMUX_DEADLINE) else { continue };
-        for pane in unnamed {
-            let known = pane.id.as_deref().and_then(|id| alive.pane(id));
-            if let Some(known) = known {
-                alive.reference(known).as_str().clone_into(&mut pane.pane);
+        for pane in known {
+            let there = pane.id.as_deref().and_then(|id| alive.pane(id));
+            if let Some(there) = there {
+                alive.reference(there).as_str().clone_into(&mut pane.pane);
             }
         }
     }
@@ -298,43 +308,17 @@ fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Fail
         let runs = |one: &Restored| one.outcome.is_back() || one.outcome == Outcome::Unverified;
         let began = |one: &&Restored| one.session_id.as_ref() == Some(new) && runs(one);
         if panes.iter().any(|one| began(&one)) {
-            let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());
-            context.settler()?.change(old, Timestamp::now(), PATIENCE, follow)?;
+            link(context, old, new)?;
         }
     }
     Ok(())
 }
 
-/// Tells everybody who asks later: the report, the journal, and a save of what there is now.
-fn publish(context: &Context, done: &Done, begun: Timestamp) -> Result<(), Failure> {
-    let state = &context.repairer.state;
-    let folder = state.instances().join("restore");
-    durable::private_dir(&folder)?;
-    let now = Timestamp::now();
-    let took = now.duration_since(begun).as_millis();
-    let report = json!({"schema": 1, "at": now, "restoreId": done.restore_id, "panes": done.panes,
-        "restored": done.restored, "total": done.total, "durationMs": i64::try_from(took).unwrap_or(i64::MAX)});
-    durable::replace(&folder.join("last-restore.json"), format!("{report:#}\n").as_bytes())?;
-    let journal = Journal::at(state.journal());
-    let entry = Entry::new(now, "restored")
-        .with("restore", done.restore_id.as_str())
-        .with("restored", done.restored as u64)
-        .with("total", done.total as u64);
-    journal.append(&entry)?;
-    for pane in done.panes.iter().filter(|pane| pane.session_id.is_some()) {
-        journal.append(&told(pane, &done.restore_id, now))?;
-    }
+/// Writes down that a fresh agent has taken over a conversation.
+fn link(context: &Context, old: &SessionKey, new: &SessionKey) -> Result<(), Failure> {
+    let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());
+    context.settler()?.change(old, Timestamp::now(), PATIENCE, follow)?;
     Ok(())
-}
-
-/// What the journal says of a pane.
-fn told(pane: &Restored, restore_id: &str, now: Timestamp) -> Entry {
-    Entry::new(now, "pane_restored")
-        .with("restore", restore_id)
-        .with("session", json!(pane.session_id))
-        .with("pane", pane.pane.as_str())
-        .with("outcome", json!(pane.outcome))
-        .with("why", pane.reason.as_str())
 }
 
 /// The outcomes as JSON, for `restore` and `recover`.

@@ -1,5 +1,6 @@
 //! `rekindle history`: what commands changed, newest first.
 
+use recovery::DecisionRecord;
 use serde_json::{Value, json};
 use store::operations::{Effect, EffectKind, Operation, OperationState};
 
@@ -7,6 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::{History, Standing};
 use crate::output::{Cell, Column, Fit, Out, Table, ago, count};
+use crate::restoring;
 
 /// List what commands changed, newest first, and what can be undone
 #[derive(Debug, clap::Args)]
@@ -23,6 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    restoring::look_again(context);
     let history = History::load(context);
     let shown = history.all.iter().take(args.limit.unwrap_or(usize::MAX));
     let mut out = Out::new();
@@ -111,7 +114,11 @@ fn summary(history: &History, operation: &Operation) -> String {
             .iter()
             .filter_map(|effect| Some(effect.session_id.as_ref()?.short().to_owned()))
             .collect();
-        let what = if let Some(number) = numbers.last() {
+        let open =
+            effects.iter().rev().find_map(|effect| history.restore(effect)).filter(|one| one.is_open());
+        let what = if let Some(record) = open.filter(|_| kind == EffectKind::Restore) {
+            how_far(record)
+        } else if let Some(number) = numbers.last() {
             let (one, many) = if kind == EffectKind::Restore { ("pane", "panes") } else { ("item", "items") };
             count(*number, one, many)
         } else if names.is_empty() {
@@ -124,6 +131,17 @@ fn summary(history: &History, operation: &Operation) -> String {
         parts.push(format!("{verb} {what}"));
     }
     parts.join("; ")
+}
+
+/// How far a restore came that has not come to its end.
+fn how_far(record: &DecisionRecord) -> String {
+    match record.tally() {
+        (_, 0) => {
+            let done = record.panes.iter().filter(|pane| pane.outcome.is_some()).count();
+            format!("{done} of {}", count(record.panes.len() as u64, "pane", "panes"))
+        }
+        (back, total) => format!("{back} of {}", count(total as u64, "agent", "agents")),
+    }
 }
 
 /// How many panes a restore was about, or things a command.

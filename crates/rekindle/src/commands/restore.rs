@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use layouts::{Save, Taken};
 use recovery::{
-    Act, Asked, Continued, DecisionRecord, GoingOn, Match, Outcome, PaneDecision, Plan, Restored, Selector,
-    carried, plan,
+    Act, Asked, Continued, DecisionRecord, GoingOn, Match, Outcome, Plan, Restored, Selector, carried, plan,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
@@ -133,8 +132,9 @@ pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Pl
 
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
+    restoring::look_again(context);
     let newest = recovery::decisions(&context.repairer.state).next();
-    if let Some(record) = newest.filter(|record| !record.finished && record.undone.is_none()) {
+    if let Some(record) = newest.filter(DecisionRecord::is_open) {
         return unfinished(context, &record, as_json);
     }
     let path = context.repairer.state.instances().join("restore/last-restore.json");
@@ -186,40 +186,35 @@ fn outcome_word(outcome: &Value) -> String {
 /// What a restore did that has not come to its end: it runs, or it was interrupted.
 fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Result<Exit, Failure> {
     let runs = restoring::is_running(context);
-    let done = |pane: &&PaneDecision| pane.outcome.is_some();
-    let (restored, total) = (record.panes.iter().filter(done).count(), record.panes.len());
+    let (restored, total) = record.tally();
     let mut out = Out::new();
     if as_json {
-        let panes: Vec<Value> = record
-            .panes
-            .iter()
-            .map(|pane| {
-                json!({"pane": pane.pane, "sessionId": pane.session_id, "outcome": pane.outcome,
-                "reason": pane.outcome_reason.as_ref().unwrap_or(&pane.reason)})
-            })
-            .collect();
-        out.json(
-            json!({"restoreId": record.restore_id, "at": record.at, "interrupted": !runs, "panes": panes,
-            "restored": restored, "total": total}),
-        );
+        out.json(json!({"restoreId": record.restore_id, "at": record.at, "interrupted": !runs,
+            "panes": restoring::panes_json(record), "restored": restored, "total": total}));
         return out.finish();
     }
     let mut table = outcomes("outcome");
     for pane in &record.panes {
-        let session = pane.session_id.as_ref().map(|session| session.short().to_owned()).unwrap_or_default();
+        let session = pane.now_in.as_ref().or(pane.session_id.as_ref());
+        let session = session.map(agents::SessionKey::short).unwrap_or_default();
+        let place = pane.now_at.as_ref().unwrap_or(&pane.pane);
         let outcome = pane.outcome.as_ref().map_or_else(|| "not done".to_owned(), outcome_word);
         let reason = pane.outcome_reason.as_ref().unwrap_or(&pane.reason);
-        let known = pane.session_id.as_ref().and_then(|session| recorded(context, session.as_str()));
+        let known = pane
+            .now_in
+            .as_ref()
+            .or(pane.session_id.as_ref())
+            .and_then(|session| recorded(context, session.as_str()));
         let [name, task] = labels(known.as_ref());
-        table.row([Cell::new(&pane.pane), session.into(), name, task, outcome.into(), Cell::new(reason)]);
+        table.row([Cell::new(place), session.into(), name, task, outcome.into(), Cell::new(reason)]);
     }
     out.exact_line(&table.text());
     let began = ago(record.at);
     if runs {
-        out.line(&format!("\nA restore is running: {restored}/{total} panes done, begun {began}"));
+        out.line(&format!("\nA restore is running: {restored}/{total} agents are back, begun {began}"));
     } else {
         out.line(&format!(
-            "\nThe last restore was interrupted: {restored}/{total} panes done, begun {began}"
+            "\nThe last restore was interrupted: {restored}/{total} agents are back, begun {began}"
         ));
         out.hint("`rekindle restore` completes it.");
     }
@@ -290,11 +285,10 @@ fn show_plan(
 
 pub(super) fn word(act: Act) -> &'static str {
     match act {
-        Act::Resume => "resume",
-        Act::Begin => "begin",
+        Act::Resume | Act::Begin => "resume",
         Act::RepairResume => "repair and resume",
         Act::VaultResume => "put back and resume",
-        Act::Fresh => "begin anew",
+        Act::Fresh => "start fresh",
         Act::Offer => "offer",
         Act::Refuse => "refuse",
         Act::Shell => "shell",

@@ -38,6 +38,8 @@ impl Trigger {
     pub(crate) fn asked(self) -> Asked {
         if self.is_automatic() { Asked::ByItself } else { Asked::All }
     }
+    /// Those that nobody typed.
+    pub(crate) const AUTOMATIC: [Trigger; 3] = [Trigger::Boot, Trigger::Tmux, Trigger::Resurrect];
 
     pub(crate) fn is_automatic(self) -> bool {
         self != Trigger::Manual

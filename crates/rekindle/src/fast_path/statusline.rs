@@ -66,8 +66,8 @@ pub(crate) fn show(keep: Option<&OsStr>) {
     let mut prepared = known.map(|(state, session)| prepared(state, session)).unwrap_or_default();
     // A restored agent gives its pane another title within two seconds: this stays for a while.
     prepared.notices.extend(known.and_then(|(state, session)| {
-        let restored = super::restored(state, now).filter(|restored| restored.concerns(session.as_str()))?;
-        Some(Notice::new(NoticeKind::Info, restored.words()))
+        let words = super::restored(state, now)?.words_for(session.as_str())?;
+        Some(Notice::new(NoticeKind::Info, words))
     }));
 
     let mut out = match kept.transpose() {

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use sessions::view::State;
 use store::StateDir;
 use store::config::Config;
+use store::operations::Process;
 
 use super::Places;
 
@@ -21,6 +22,9 @@ const LARGEST: u64 = 8 << 20;
 
 /// Long enough to come back to the machine and see it.
 const RESTORED_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// What an agent says of a restore whose figures are not known yet.
+const RESTORED: &str = "Restored by rekindle";
 
 /// Always succeeds, as far as tmux can see.
 pub(super) fn run() -> ExitCode {
@@ -54,6 +58,14 @@ pub(crate) struct LastRestore {
     pub(crate) at: Timestamp,
     restored: u64,
     total: u64,
+    /// Programs before this one wrote it at the end only.
+    #[serde(default = "yes")]
+    finished: bool,
+    /// The process of one that has not come to its end.
+    #[serde(default)]
+    process: Option<Process>,
+    #[serde(default)]
+    undone: Option<Timestamp>,
     #[serde(default)]
     panes: Vec<RestoredPane>,
 }
@@ -63,34 +75,58 @@ pub(crate) struct LastRestore {
 struct RestoredPane {
     #[serde(default)]
     session_id: Option<String>,
+    /// The conversation that a fresh agent in its place has.
+    #[serde(default)]
+    fresh_id: Option<String>,
     #[serde(default)]
     outcome: Option<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl LastRestore {
     /// `Restored: 4/4 sessions`, with those that wait in their panes.
     pub(crate) fn words(&self) -> String {
-        let offered = |pane: &&RestoredPane| pane.outcome.as_deref() == Some("offered");
-        let waiting = match self.panes.iter().filter(offered).count() {
-            0 => String::new(),
-            1 => ", 1 waiting in its pane".to_owned(),
-            several => format!(", {several} waiting in their panes"),
+        let what = match &self.process {
+            _ if self.finished => "Restored",
+            Some(process) if process.is_running() => "Restoring",
+            _ => "Restore interrupted",
         };
-        match self.total {
-            0 => format!("Restored{waiting}"),
-            total => format!("Restored: {}/{total} sessions{waiting}", self.restored),
+        let offered = |pane: &&RestoredPane| pane.outcome.as_deref() == Some("offered");
+        let waiting = self.panes.iter().filter(offered).count() as u64;
+        let waits = match waiting {
+            1 => "1 waits in its pane".to_owned(),
+            several => format!("{several} wait in their panes"),
+        };
+        match (self.total, waiting) {
+            (0, 0) => what.to_owned(),
+            (0, _) => format!("{what}: {waits}"),
+            (total, 0) => format!("{what}: {}/{total} sessions", self.restored),
+            (1, 1) if self.restored == 0 => format!("{what}: 1 session waits in its pane"),
+            (total, _) if waiting == total => format!("{what}: {total} sessions wait in their panes"),
+            (total, _) => format!("{what}: {}/{total} sessions, {waits}", self.restored),
         }
     }
 
     /// The same in tmux's own colours: green where everybody is back.
     fn painted(&self) -> String {
-        let colour = if self.restored < self.total { "yellow" } else { "green" };
+        let colour = if self.restored < self.total || !self.finished { "yellow" } else { "green" };
         format!("#[fg={colour}]{}#[default]", self.words())
     }
 
-    /// Whether it concerned this conversation.
-    pub(crate) fn concerns(&self, session: &str) -> bool {
-        self.panes.iter().any(|pane| pane.session_id.as_deref() == Some(session))
+    /// What the agent of a conversation says of it; nothing where it was about others. An agent draws its line when it
+    /// starts, before all are back, and perhaps not again for hours: until its restore is done it shows no figures.
+    pub(crate) fn words_for(&self, session: &str) -> Option<String> {
+        let is = |id: &Option<String>| id.as_deref() == Some(session);
+        let own = self.panes.iter().find(|pane| is(&pane.session_id) || is(&pane.fresh_id))?;
+        match own.outcome.as_deref() {
+            // It draws, so it has started since.
+            None | Some("offered") => Some(RESTORED.to_owned()),
+            Some(_) if !self.finished => Some(RESTORED.to_owned()),
+            Some(_) => Some(self.words()),
+        }
     }
 }
 
@@ -102,7 +138,8 @@ pub(crate) fn restored(state: &StateDir, now: Timestamp) -> Option<LastRestore> 
 
 fn recent(bytes: &[u8], now: Timestamp) -> Option<LastRestore> {
     let last: LastRestore = serde_json::from_slice(bytes).ok()?;
-    (now.duration_since(last.at).abs() <= RESTORED_FOR).then_some(last)
+    let shown = last.undone.is_none() && now.duration_since(last.at).abs() <= RESTORED_FOR;
+    shown.then_some(last)
 }
 
 /// What matters of a conversation.
@@ -182,8 +219,13 @@ mod tests {
             at(1000)
         );
         let lazy = recent(lazy.as_bytes(), at(1000)).unwrap();
-        assert_eq!(lazy.words(), "Restored: 1/3 sessions, 2 waiting in their panes");
-        assert!(last(4, 4).concerns("a") && !last(4, 4).concerns("b"));
+        assert_eq!(lazy.words(), "Restored: 1/3 sessions, 2 wait in their panes");
+        assert_eq!(
+            last(4, 4).words_for("a").as_deref(),
+            Some("Restored by rekindle"),
+            "it has no outcome yet"
+        );
+        assert_eq!(last(4, 4).words_for("b"), None);
         let text = format!(r#"{{"at":"{}","restored":1,"total":2}}"#, at(1000));
         assert!(recent(text.as_bytes(), at(1601)).is_none());
         assert!(recent(b"{}", at(0)).is_none());

@@ -1,31 +1,45 @@
 //! A line for each agent as it comes back: a restore of many takes many seconds.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 use agents::SessionKey;
-use recovery::Restored;
+use recovery::{BY_ITSELF, Plan, Restored};
 use store::record::SessionRecord;
 
+use super::agents_of;
+use crate::commands::trigger::Trigger;
 use crate::output::{one_line, say};
 
-/// Tells on a terminal how far a restore is. Nothing is told where another program reads: the report has it all.
+/// Tells on standard error how far a restore is, a line for each agent.
 pub(super) struct Progress<'a> {
-    total: usize,
+    agents: BTreeSet<&'a str>,
+    speaks: bool,
     done: Cell<usize>,
     records: &'a BTreeMap<SessionKey, SessionRecord>,
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(total: usize, records: &'a BTreeMap<SessionKey, SessionRecord>) -> Progress<'a> {
-        Progress { total, done: Cell::new(0), records }
+    pub(super) fn new(
+        plan: &'a Plan,
+        records: &'a BTreeMap<SessionKey, SessionRecord>,
+        by: &str,
+    ) -> Progress<'a> {
+        let agents: BTreeSet<&str> = agents_of(plan).map(|step| step.mark.as_str()).collect();
+        // What tmux or a timer has started would show the lines in a pane, or fill a log with them.
+        let nobody_asked = by == BY_ITSELF || Trigger::AUTOMATIC.iter().any(|trigger| trigger.word() == by);
+        // One agent is back before its line could be read.
+        let speaks = agents.len() > 1 && (!nobody_asked || std::io::stderr().is_terminal());
+        Progress { agents, speaks, done: Cell::new(0), records }
     }
 
     pub(super) fn told(&self, restored: &Restored) {
+        if !self.agents.contains(restored.mark.as_str()) {
+            return;
+        }
         self.done.set(self.done.get() + 1);
-        // One agent is back before its line could be read.
-        if self.total > 1 && std::io::stderr().is_terminal() {
+        if self.speaks {
             say(&self.line(restored));
         }
     }
@@ -36,6 +50,6 @@ impl<'a> Progress<'a> {
         let name = record.and_then(|record| record.name.as_deref()).unwrap_or_default();
         let parts = [&*restored.pane, &*one_line(name, 30), restored.outcome.word()];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        format!("{}/{}  {}", self.done.get(), self.total, parts.join("  "))
+        format!("{}/{}  {}", self.done.get(), self.agents.len(), parts.join("  "))
     }
 }

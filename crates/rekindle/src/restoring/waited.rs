@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use store::durable;
 use store::journal::Journal;
 
-use super::{Done, TMUX_DEADLINE, told};
+use super::report::{note_pane, read};
+use super::{Done, TMUX_DEADLINE};
 use crate::context::Context;
 use crate::exit::Failure;
 
@@ -62,7 +63,7 @@ pub(super) fn complete(
     }
     earlier.store(state)?;
     let (now, journal) = (Timestamp::now(), Journal::at(state.journal()));
-    panes.iter().try_for_each(|pane| journal.append(&told(pane, &restore_id, now)))?;
+    panes.iter().try_for_each(|pane| journal.append(&note_pane(pane, &restore_id, now)))?;
     report_again(context, &restore_id, &panes)?;
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     Ok(Done { restore_id, total: panes.len(), panes, restored, started, missing: Vec::new() })
@@ -71,11 +72,7 @@ pub(super) fn complete(
 /// Brings the report of the last restore up to date, where it is this one's.
 fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Result<(), Failure> {
     let path = context.repairer.state.instances().join("restore/last-restore.json");
-    let Some(mut report) =
-        store::files::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
-    else {
-        return Ok(());
-    };
+    let Some(mut report) = read(&context.repairer.state) else { return Ok(()) };
     let ours = report["restoreId"] == restore_id;
     let Some(report) = report.as_object_mut().filter(|_| ours) else { return Ok(()) };
     let Some(known) = report.get_mut("panes").and_then(Value::as_array_mut) else { return Ok(()) };

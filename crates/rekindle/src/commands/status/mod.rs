@@ -14,6 +14,7 @@ use super::go;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Out, ago, colour, paint, say};
+use crate::restoring;
 use crate::survey::Survey;
 use crate::watch;
 
@@ -41,11 +42,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.watch {
         let look = || {
             let survey = Survey::take(context)?;
+            restoring::take_stock(context, &survey);
             Ok(text(context, &survey, &shown(context, &survey, args)?, args))
         };
         return watch::run("status", look, || go::from_watch(context));
     }
     let survey = Survey::take(context)?;
+    restoring::take_stock(context, &survey);
     let shown = shown(context, &survey, args)?;
     let mut out = Out::new();
     if args.json {
@@ -132,7 +135,7 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         }
     }
     lines.extend(crate::fast_path::restored(&context.repairer.state, survey.now).map(|restored| {
-        format!("{} {}: `rekindle restore --last` shows it", restored.words(), ago(restored.at))
+        format!("{} ({}): `rekindle restore --last` shows it", restored.words(), ago(restored.at))
     }));
     if !survey.settled.alarms.is_empty() {
         lines.push(String::new());

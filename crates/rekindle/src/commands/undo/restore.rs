@@ -82,6 +82,7 @@ impl Desk {
         for (_, record, steps) in restores {
             let undone = DecisionRecord { undone: Some(Timestamp::now()), ..record.clone() };
             undone.store(&context.repairer.state)?;
+            restoring::note_undone(context, &record.restore_id)?;
             let closed = steps.iter().filter(|step| step.is_closed()).count();
             let entry = Entry::new(Timestamp::now(), "restore_undone")
                 .with("restore", record.restore_id.as_str())
