@@ -245,7 +245,8 @@ fn help_of_recover() {
                    directory
 
     Options:
-          --all            Everybody that crashed
+          --all            Every crashed agent, except those that `rekindle restore`
+                           brings back with their layout
           --dry-run        Say what would be done, and do nothing
           --preview        Print what one of them would be told, and do nothing
           --continue       Have agents go on at once: submit their prompt
@@ -253,6 +254,8 @@ fn help_of_recover() {
                            recovery.auto_recover is on [possible values: on, off]
           --owner-gone     Recover one session although rekindle cannot tell whether
                            its agent still runs: you know that it is gone
+          --again          Start another agent for a session whose work a fresh
+                           agent has taken over
           --json           Print one JSON object
       -h, --help           Print help
 
@@ -265,7 +268,8 @@ fn help_of_recover() {
     A conversation that can be resumed is resumed, mended first where it must be.
     One that cannot be goes on in a fresh agent, which is told what was said, what
     was done and what was half done. Whoever was ended by its user comes back only
-    by name.
+    by name. --all leaves out agents whose panes are gone and in the current save:
+    `rekindle restore` brings those back with their layout.
     "#);
 }
 

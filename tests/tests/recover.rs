@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use lab::Lab;
 use lab::agent::VERSIONS;
 use lab::believed::{Body, Said};
-use lab::process::{Finished, run, runs, wait_until};
+use lab::process::{Finished, feed, run, runs, wait_until};
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -188,7 +188,7 @@ fn what_is_lost_goes_on_from_its_screen() {
     lab.home.lose_vault().unwrap();
     let told = recover(&lab, &["--preview"]);
     assert_eq!((&told["source"], &told["contextFile"]), (&json!("scrollback"), &Value::Null), "{told}");
-    let done = recover(&lab, &["--all"]);
+    let done = recover(&lab, &[&id(&record)]);
     assert_eq!(done["panes"][0]["outcome"], "fresh_with_context", "{done}");
     assert_eq!(done["panes"][0]["continued"], "ready", "{done}");
     let sent = press_enter(&lab);
@@ -202,6 +202,26 @@ fn what_is_lost_goes_on_from_its_screen() {
     assert_eq!(lab.record(fresh).unwrap()["previousIds"], json!([id(&record)]));
     let words = rekindle(&lab, &["status"]);
     assert!(words.stdout.contains("Restored: 1/1 sessions"), "{}", words.words());
+
+    // What was taken over is neither offered by the fresh agent's own status line nor started a second time unasked.
+    let mut line = lab.home.rekindle_command(&["statusline"]);
+    let input = json!({"session_id": fresh}).to_string();
+    let shown = feed(&mut line, input.as_bytes(), PATIENCE).unwrap();
+    assert!(shown.stdout.contains("Restored: 1/1 sessions"), "{}", shown.words());
+    assert!(!shown.stdout.contains("crashed here"), "{}", shown.words());
+    for dry in [true, false] {
+        let old = id(&record);
+        let words: Vec<&str> = ["recover", &old].into_iter().chain(dry.then_some("--dry-run")).collect();
+        let again = rekindle(&lab, &words);
+        let told = again.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(dry || again.code() == Some(3), "{}", again.words());
+        assert!(told.contains("has taken over its work and runs in work:0.0"), "{}", again.words());
+        assert!(told.contains("--again` starts another one"), "{}", again.words());
+    }
+    let live: Value = serde_json::from_str(&rekindle(&lab, &["status", "--json"]).stdout).unwrap();
+    assert_eq!(live["agents"].as_array().unwrap().len(), 1, "{live}");
+    let planned = recover(&lab, &[&id(&record), "--again", "--dry-run"]);
+    assert_eq!(planned["agents"][0]["takenOver"], Value::Null, "{planned}");
 }
 
 /// More than a hook takes goes to a file that only its user can read, and the prompt names it; it waits like a short one.

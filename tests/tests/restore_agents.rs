@@ -103,6 +103,53 @@ fn an_interrupted_restore_is_completed() {
     assert_eq!(restore(&lab, &[])["panes"], json!([]));
 }
 
+/// After `tmux kill-server` the way back is a restore: `recover --all` would give each agent a window of its own, and the
+/// split window, its shell and the names would be gone.
+#[test]
+fn what_a_save_holds_is_left_to_restore() {
+    let (lab, one, two) = two_agents();
+    lab.split("exec bash --norc --noprofile").unwrap();
+    lab.tmux(&["rename-window", "-t", "work:0", "desk"]).unwrap();
+    lab.home.rekindle_json(&["save"]).unwrap();
+    let shape = || {
+        let format = "#{window_index} #{window_name} #{pane_index} #{@rekindle_id}";
+        lab.tmux(&["list-panes", "-s", "-t", "work", "-F", format]).unwrap().stdout
+    };
+    let before = shape();
+    assert!(before.contains("0 desk 1 \n") && before.contains(&two), "{before}");
+    lab.crash(&[&one, &two]).unwrap();
+
+    let hint = "Bring crashed agents back with `rekindle restore`: a save of";
+    let said = |words: &[&str]| {
+        let told = lab.rekindle(words).unwrap();
+        format!("{} {}", told.stdout, told.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for command in [&["status"][..], &["recover"], &["recover", "--all", "--dry-run"]] {
+        let told = said(command);
+        assert!(told.contains(hint) && !told.contains("`rekindle recover"), "{command:?}: {told}");
+    }
+    let doctor = lab.home.rekindle(&["doctor", "--json"]).unwrap();
+    let doctor: Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let findings = doctor["findings"].as_array().unwrap();
+    let crashed = findings.iter().find(|finding| finding["id"] == "agents-crashed").unwrap();
+    assert_eq!(crashed["fix"], "rekindle restore", "{crashed}");
+
+    let all = lab.rekindle(&["recover", "--all"]).unwrap();
+    assert_eq!(all.code(), Some(3), "{}", all.words());
+    let told = all.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("`rekindle restore` brings it back with its layout"), "{}", all.words());
+    assert!(!lab.tmux(&["list-sessions"]).unwrap().success(), "no server was started");
+
+    // One that is named comes back, as always.
+    let named = lab.home.rekindle(&["recover", &two, "--dry-run"]).unwrap();
+    let command = format!("Do it with `rekindle recover {two}`.");
+    assert!(named.stderr.contains(&command) && named.stdout.contains("resume"), "{}", named.words());
+
+    let done = restore(&lab, &[]);
+    assert_eq!(done["restored"], 2, "{done}");
+    assert!(wait_until(PATIENCE, || shape() == before), "{}\n{before}", shape());
+}
+
 /// An agent draws its status line when it starts, before everything is restored, and not again until something happens: it
 /// shows this restore at once, and never the figures of the one before.
 #[test]

@@ -153,6 +153,8 @@ pub struct AgentFacts {
     pub inherited_here: Vec<String>,
     /// Agents that crashed lately and are not back, each by its name and short id.
     pub crashed: Vec<String>,
+    /// How many of them have a pane that is gone and that the current save holds.
+    pub held_by_save: usize,
 }
 
 /// A running agent that may save nothing.

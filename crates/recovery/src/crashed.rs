@@ -3,8 +3,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use agents::SessionKey;
 use jiff::Timestamp;
 use store::record::{Machine, SessionRecord, Status, TmuxPlace};
 use tmux::{PaneRef, PaneShot};
@@ -26,6 +28,18 @@ pub fn crashed<'a>(
     let mut found: Vec<&SessionRecord> = records.filter(waits).collect();
     found.sort_by(|a, b| b.last_seen.cmp(&a.last_seen).then_with(|| a.session_id.cmp(&b.session_id)));
     found
+}
+
+/// The conversation in which a crashed one goes on: a fresh agent has taken over its work.
+pub fn taken_over_by<'a>(
+    session: &SessionKey,
+    records: &'a BTreeMap<SessionKey, SessionRecord>,
+) -> Option<&'a SessionRecord> {
+    let next = |record: &SessionRecord| {
+        records.get(record.next_id.as_ref().filter(|_| record.status == Status::Crashed)?)
+    };
+    // Records could in theory name one another in a circle.
+    std::iter::successors(next(records.get(session)?), |record| next(record)).take(records.len()).last()
 }
 
 /// What stands at a conversation's place in another life of its server, in the same directory: a shell where its agent should

@@ -36,7 +36,7 @@ pub use act::{Acted, Actor, carried};
 pub use automatic::{Automatic, BY_ITSELF, automatic};
 pub use brief::{Teller, Told};
 pub use briefing::{Briefing, context_file, prepared, sweep_context_files};
-pub use crashed::{crashed, left_in_place, new_window, own_place};
+pub use crashed::{crashed, left_in_place, new_window, own_place, taken_over_by};
 pub use decide::{Act, Decision, OwnerFact, Remembered, TranscriptFact, decide};
 pub use facts::{Ground, Known, expected_transcript};
 pub use go_on::GoingOn;

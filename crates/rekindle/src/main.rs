@@ -8,6 +8,7 @@ mod commands;
 mod context;
 mod exit;
 mod fast_path;
+mod held;
 mod kept;
 mod label;
 mod operations;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use agents::SessionKey;
+use agents::claude::launch::NONCE;
 use jiff::{SignedDuration, Timestamp};
 use store::age;
 use store::record::{SessionRecord, Status};
@@ -11,13 +12,17 @@ use store::record::{SessionRecord, Status};
 const RECENT: SignedDuration = SignedDuration::from_hours(24);
 
 /// The newest conversation that crashed where this one's agent is now: in the same pane, or at the same place by name and
-/// in the same directory. Nothing where this one goes on from it.
+/// in the same directory. Nothing where this one goes on from it, or where rekindle has started this agent: then it was started
+/// for a conversation that its user wanted, and a fresh agent may be in place of the one that crashed.
 pub(crate) fn left_here<'a>(
     record: &SessionRecord,
     records: &'a BTreeMap<SessionKey, SessionRecord>,
     now: Timestamp,
 ) -> Option<&'a SessionRecord> {
     let here = record.place.as_ref().filter(|_| record.status == Status::Active)?;
+    if record.run().is_some_and(|run| run.env.contains_key(NONCE)) {
+        return None;
+    }
     let was_here = |other: &&SessionRecord| {
         other.place.as_ref().is_some_and(|place| {
             place.same_pane(here) || (place.reference == here.reference && other.cwd == record.cwd)
@@ -66,5 +71,12 @@ mod tests {
         let mut followed = record("old", "%1", "work:0.1", "/a", Status::Crashed);
         followed.next_id = Some(SessionKey::parse("other").unwrap());
         check(followed, false);
+
+        let run = serde_json::json!({"launchedAt": Timestamp::UNIX_EPOCH, "pid": 1, "procStart": 1, "env": {NONCE: "n"}});
+        let mut started_by_us = new.clone();
+        started_by_us.runs.push(serde_json::from_value(run).unwrap());
+        let old = record("old", "%1", "work:0.1", "/a", Status::Crashed);
+        let records = [(old.session_id.clone(), old)].into();
+        assert!(left_here(&started_by_us, &records, Timestamp::UNIX_EPOCH).is_none(), "a fresh takeover");
     }
 }

@@ -39,7 +39,17 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         let crashed = count(facts.agents.crashed.len(), "agent has", "agents have");
         let what = format!("{crashed} crashed: {}", list(&facts.agents.crashed));
         let finding = Finding::note(Id::AgentsCrashed, what);
-        findings.push(finding.why("their sessions can go on").fix("rekindle recover"));
+        let (why, fix) = match facts.agents.held_by_save {
+            0 => ("their sessions can go on", "rekindle recover"),
+            held if held == facts.agents.crashed.len() => {
+                ("the current save holds their panes and layout", "rekindle restore")
+            }
+            _ => (
+                "the current save holds the panes and layout of some of them",
+                "rekindle restore, then rekindle recover",
+            ),
+        };
+        findings.push(finding.why(why).fix(fix));
     }
     let what = match in_use[..] {
         [] => "no agent was used here yet".to_owned(),
@@ -189,6 +199,14 @@ mod tests {
         let crashed = found.iter().find(|one| one.id == Id::AgentsCrashed).unwrap();
         assert_eq!((crashed.level, crashed.fix.as_str()), (Level::Note, "rekindle recover"));
         assert_eq!(crashed.what, "1 agent has crashed: shop (5e55105e)");
+        let fix = |facts: &Facts| {
+            let found = check(facts);
+            found.iter().find(|one| one.id == Id::AgentsCrashed).unwrap().fix.clone()
+        };
+        facts.agents.held_by_save = 1;
+        assert_eq!(fix(&facts), "rekindle restore", "recover would lose its layout");
+        facts.agents.crashed.push("docs (6f66216f)".to_owned());
+        assert_eq!(fix(&facts), "rekindle restore, then rekindle recover");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Agents that are installed, agents that run, and what an agent left in this environment.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ::agents::claude::CHILD_VARIABLES;
 use ::agents::claude::versions::Seen;
 use jiff::{SignedDuration, Timestamp};
+use layouts::Save;
 use sessions::{MachineState, Proc};
 use store::StateDir;
 use store::record::{self, SessionRecord, Status};
@@ -24,6 +26,7 @@ pub(super) fn look(places: &Places, world: &MachineState, state: Option<&StateDi
         seen.iter().filter(|seen| runs_on_node(&seen.place)).map(|seen| (*seen).clone()).collect();
     on_node.sort();
     on_node.dedup();
+    let crashed = state.map(|state| crashed(state, world, places.now)).unwrap_or_default();
     let harmful = &CHILD_VARIABLES[..HARMFUL];
     AgentFacts {
         on_path: program.map(|path| (path.clone(), version(&path))),
@@ -34,15 +37,19 @@ pub(super) fn look(places: &Places, world: &MachineState, state: Option<&StateDi
             .filter(|name| places.variables.iter().any(|variable| variable == **name))
             .map(ToString::to_string)
             .collect(),
-        crashed: state.map(|state| crashed(state, world, places.now)).unwrap_or_default(),
+        held_by_save: state.map(|state| held_by_save(state, &crashed)).unwrap_or_default(),
+        crashed: crashed.iter().map(named).collect(),
     }
 }
+
+/// A server that is alive answers within milliseconds, a loaded one within a second.
+const TMUX_DEADLINE: Duration = Duration::from_secs(2);
 
 /// As long as `recover` lists an agent by default.
 const LATELY: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The agents that crashed lately: neither back, nor waiting in a pane, nor gone on as a fresh agent.
-fn crashed(state: &StateDir, world: &MachineState, now: Timestamp) -> Vec<String> {
+fn crashed(state: &StateDir, world: &MachineState, now: Timestamp) -> Vec<SessionRecord> {
     let keys = record::keys(state).unwrap_or_default();
     let records = keys.iter().filter_map(|key| Some(record::load(state, None, key).ok()??.record));
     let is_gone = |record: &SessionRecord| {
@@ -52,11 +59,24 @@ fn crashed(state: &StateDir, world: &MachineState, now: Timestamp) -> Vec<String
             && now.duration_since(record.last_seen) <= LATELY
             && !world.waits_for(&record.session_id)
     };
-    let named = |record: SessionRecord| match &record.name {
+    records.filter(is_gone).collect()
+}
+
+fn named(record: &SessionRecord) -> String {
+    match &record.name {
         Some(name) => format!("{name} ({})", record.session_id.short()),
         None => record.session_id.short(),
-    };
-    records.filter(is_gone).map(named).collect()
+    }
+}
+
+/// How many of these agents a restore brings back with their layout.
+fn held_by_save(state: &StateDir, crashed: &[SessionRecord]) -> usize {
+    if crashed.is_empty() {
+        return 0;
+    }
+    let save = store::saves::named_current(state, None).as_ref().and_then(Save::of);
+    let list = |socket: &Path| tmux::list(socket, TMUX_DEADLINE);
+    save.map(|save| layouts::held(&save, crashed.iter(), list).len()).unwrap_or_default()
 }
 
 /// Packages of the agent hold a script, builds of their own a program.

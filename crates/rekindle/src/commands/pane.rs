@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use recovery::{Act, Asked, Destination, GoingOn, LiveOwner, Taking, bring_back, if_nobody_were_in_it};
 use store::journal::{Entry, Journal};
 
+use crate::commands::recover::taken_over;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::Out;
@@ -96,6 +97,9 @@ fn bring(
     go_on: Option<GoingOn>,
 ) -> Result<Exit, Failure> {
     let settled = restoring::settled(context)?;
+    if let Some(why) = taken_over(&settled, session) {
+        return Err(Failure::new(Exit::Refused, why));
+    }
     let ground = restoring::ground(context, &settled);
     let destination = Destination::Pane { reference: here.pane.clone(), pane: here.pane, in_front: None };
     let wanted = restoring::wanted(context, true, Asked::Name);

@@ -8,11 +8,11 @@ use agents::SessionKey;
 use context::Bead;
 use recovery::{
     Asked, Briefing, GoingOn, Live, Outcome, PaneStep, Plan, Restored, StillRunning, bring_back, new_window,
-    own_place,
+    own_place, taken_over_by,
 };
 use serde_json::{Value, json};
 use sessions::Settled;
-use store::record::{SessionRecord, TmuxPlace};
+use store::record::{SessionRecord, Status, TmuxPlace};
 use tmux::PaneRef;
 
 use super::super::restore::{going_on, outcome_cells, outcomes, ways};
@@ -20,7 +20,8 @@ use super::steps;
 use crate::briefing::briefing;
 use crate::context::{Context, pane_around};
 use crate::exit::{Exit, Failure};
-use crate::output::Out;
+use crate::held::Held;
+use crate::output::{Out, one_line};
 use crate::restoring::{self, Done, Manner};
 
 /// What its user typed.
@@ -30,6 +31,10 @@ pub(super) struct Request {
     pub(super) asked: Asked,
     /// Whether agents go on by themselves; the configuration says so where nobody does.
     pub(super) go_on: Option<GoingOn>,
+    /// Whether another agent is started for work that a fresh one has taken over.
+    pub(super) again: bool,
+    /// Whether agents are left to `restore` whose panes are gone and held by a save.
+    pub(super) leave_held: bool,
     pub(super) as_json: bool,
 }
 
@@ -83,7 +88,10 @@ pub(super) fn bring(
     sessions: &[SessionKey],
     request: Request,
 ) -> Result<Brought, Failure> {
-    let (plan, others) = plan(context, settled, sessions, None, request.asked)?;
+    let (sessions, left) = left_alone(context, settled, sessions, request);
+    let sessions = sessions.as_slice();
+    let (plan, mut others) = plan(context, settled, sessions, None, request.asked)?;
+    others.extend(left);
     let briefing = briefing(context, &settled.records)?;
     let mut beads = BTreeMap::new();
     let stepwise = sessions.len() == 1 && !request.as_json && !plan.servers.is_empty();
@@ -102,6 +110,45 @@ pub(super) fn bring(
     drop(ground);
     let done = carry_out(context, settled, &plan, others, &briefing, request.go_on, "recover")?;
     Ok(Brought { done, plan, beads, running, stepwise })
+}
+
+/// Those that are brought back, and those that are not: a fresh agent has taken over, or a restore does it better.
+fn left_alone(
+    context: &Context,
+    settled: &Settled,
+    sessions: &[SessionKey],
+    request: Request,
+) -> (Vec<SessionKey>, Vec<Restored>) {
+    let held = if request.leave_held { super::held(context, settled, sessions) } else { Held::default() };
+    let (mut wanted, mut left) = (Vec::new(), Vec::new());
+    for session in sessions {
+        let taken = if request.again { None } else { taken_over(settled, session) };
+        let why = taken.or_else(|| held.has(session).then(|| held.reason()));
+        match why {
+            Some(why) => left.push(refused_row(settled, session, why)),
+            None => wanted.push(session.clone()),
+        }
+    }
+    (wanted, left)
+}
+
+/// Why a session whose work a fresh agent has taken over is not brought back; nothing where none has.
+pub(crate) fn taken_over(settled: &Settled, session: &SessionKey) -> Option<String> {
+    let now = taken_over_by(session, &settled.records)?;
+    let short = now.session_id.short();
+    let name = now.name.as_deref().map(|name| format!("{} ", one_line(name, 30))).unwrap_or_default();
+    let what = match (now.status, now.genuine_place(&settled.world.machine())) {
+        (Status::Active, Some(place)) => {
+            format!("runs in {}: `rekindle go {short}` takes you there", place.reference)
+        }
+        (Status::Active, None) => "runs".to_owned(),
+        (Status::Crashed, _) => format!("has crashed, too: `rekindle recover {short}` brings it back"),
+        _ => "has ended".to_owned(),
+    };
+    let old = session.short();
+    Some(format!(
+        "the fresh agent {name}{short} has taken over its work and {what}. `rekindle recover {old} --again` starts another one"
+    ))
 }
 
 fn carry_out(
@@ -182,7 +229,8 @@ fn plan(
             Some((&place.socket, new_window(&place.socket, session, Some(known), &plan)))
         };
         let Some((socket, destination)) = own.or_else(here).or_else(beside) else {
-            others.push(nowhere(session));
+            let why = "it was in no tmux pane: run this inside of tmux, and it gets a window there";
+            others.push(refused_row(settled, session, why.to_owned()));
             continue;
         };
         let one = bring_back(&ground, session, socket.clone(), &destination, wanted);
@@ -203,14 +251,16 @@ fn untrusted_server(record: &SessionRecord) -> Option<&TmuxPlace> {
     Context::sockets().contains(&place.socket).then_some(place)
 }
 
-/// One that was in no tmux, asked for from outside of tmux.
-fn nowhere(session: &SessionKey) -> Restored {
+/// One that is not brought back, and why.
+fn refused_row(settled: &Settled, session: &SessionKey, reason: String) -> Restored {
+    let record = settled.records.get(session);
+    let place = record.and_then(|record| record.genuine_place(&settled.world.machine()));
     Restored {
         mark: String::new(),
-        pane: String::new(),
+        pane: place.map(|place| place.reference.clone()).unwrap_or_default(),
         session_id: Some(session.clone()),
         outcome: Outcome::Refused,
-        reason: "it was in no tmux pane: run this inside of tmux, and it gets a window there".to_owned(),
+        reason,
         verified_ms: None,
         back_at: None,
         id: None,
@@ -290,12 +340,11 @@ impl Brought {
 
     fn json(&self) -> Value {
         let mut object = restoring::as_json(&self.done);
-        for pane in object["panes"].as_array_mut().into_iter().flatten() {
+        let panes = object["panes"].as_array_mut().into_iter().flatten();
+        for (pane, asked) in panes.zip(&self.done.panes) {
             // A fresh agent has another conversation than the one that the tasks are known for.
-            let asked = self.done.panes.iter().find(|one| json!(one.pane) == pane["pane"]);
-            let step = asked.and_then(|one| self.plan.panes().find(|step| step.mark == one.mark));
-            let session = step.and_then(|step| step.session.as_ref());
-            let session = session.or_else(|| asked.and_then(|one| one.session_id.as_ref()));
+            let step = self.plan.panes().find(|step| step.mark == asked.mark);
+            let session = step.and_then(|step| step.session.as_ref()).or(asked.session_id.as_ref());
             let beads = session.and_then(|session| self.beads.get(session));
             pane["bead"] = json!(beads.and_then(|beads| steps::own(beads)).map(|bead| &bead.id));
             let running = session.and_then(|session| self.running.get(session));

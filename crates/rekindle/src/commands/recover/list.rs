@@ -4,7 +4,7 @@ use agents::SessionKey;
 use context::Brief;
 use jiff::Timestamp;
 use recovery::{
-    Asked, Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
+    Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
     left_in_place,
 };
 use serde_json::{Value, json};
@@ -14,10 +14,12 @@ use store::record::SessionRecord;
 
 use super::super::restore::word;
 use super::super::status::WAKE;
+use super::act::{Request, taken_over};
 use super::steps;
 use crate::briefing::briefing;
 use crate::context::Context;
 use crate::exit::Failure;
+use crate::held::Held;
 use crate::output::{Cell, Column, Fit, Out, Table, age, count, one_line};
 use crate::restoring;
 
@@ -36,6 +38,10 @@ pub(super) struct Found<'a> {
     /// The commands that run on without it.
     running: Vec<StillRunning>,
     brief: Brief,
+    /// Why it is not brought back as it stands: a fresh agent has taken over its work.
+    taken_over: Option<String>,
+    /// Whether its pane is gone and held by a save.
+    is_held: bool,
 }
 
 /// Looks at what is left of each.
@@ -44,11 +50,12 @@ pub(super) fn find<'a>(
     settled: &'a Settled,
     sessions: &[SessionKey],
     said_gone: Option<&SessionKey>,
-    asked: Asked,
+    held: &Held,
+    request: Request,
 ) -> Result<Vec<Found<'a>>, Failure> {
     let briefing = briefing(context, &settled.records)?;
     let ground = restoring::ground(context, settled).believing_gone(said_gone);
-    let wanted = restoring::wanted(context, true, asked);
+    let wanted = restoring::wanted(context, true, request.asked);
     let record = |session: &SessionKey| settled.records.get(session);
     let machine = settled.world.machine();
     let place = |session: &SessionKey| record(session)?.genuine_place(&machine);
@@ -83,6 +90,8 @@ pub(super) fn find<'a>(
             running: ground.still_running(session),
             step: plan.servers.into_iter().flat_map(|server| server.panes).next(),
             brief: briefing.brief(session),
+            taken_over: if request.again { None } else { taken_over(settled, session) },
+            is_held: held.has(session),
         }
     };
     Ok(sessions.iter().map(found).collect())
@@ -106,13 +115,14 @@ pub(super) fn show(
     found: &[Found<'_>],
     waiting: usize,
     now: Timestamp,
-    dry_run: bool,
+    does: Option<&str>,
+    held: &Held,
     as_json: bool,
 ) -> Result<(), Failure> {
     let mut out = Out::new();
     if as_json {
         let agents: Vec<Value> = found.iter().map(Found::json).collect();
-        out.json(json!({"dryRun": dry_run, "agents": agents}));
+        out.json(json!({"dryRun": does.is_some(), "agents": agents}));
     } else if found.is_empty() {
         out.line("No crashed sessions.");
     } else {
@@ -127,8 +137,12 @@ pub(super) fn show(
         for line in found.iter().flat_map(|one| words(one).collect::<Vec<_>>()) {
             out.line(&line);
         }
-        if dry_run {
-            out.hint("Do it with `rekindle recover --all`, or name one: `rekindle recover ID`.");
+        let all_held = found.iter().all(|one| one.is_held);
+        if found.iter().any(|one| one.is_held) {
+            out.hint(&held.hint(found.len()));
+        }
+        if let Some(does) = does.filter(|_| !all_held) {
+            out.hint(does);
         }
     }
     if waiting > 0 && !as_json {
@@ -171,13 +185,28 @@ impl Found<'_> {
             self.shown_reason(),
             self.record.map(|record| format!("{} ago", age(record.last_seen, now))).unwrap_or_default(),
             amount(&self.brief),
-            self.step.as_ref().map(|step| word(step.decision.act).to_owned()).unwrap_or_default(),
+            self.what(),
             self.brief.half_done.clone().unwrap_or_default(),
         ]
     }
 
+    /// What becomes of it. One whose pane a save holds is left to a restore.
+    fn what(&self) -> String {
+        let step = self.step.as_ref();
+        let word = step.map(|step| word(step.decision.act)).unwrap_or_default();
+        let is_left = self.is_held && step.is_some_and(|step| step.decision.act.starts());
+        match &self.taken_over {
+            Some(_) => "refuse".to_owned(),
+            None if is_left => "left to restore".to_owned(),
+            None => word.to_owned(),
+        }
+    }
+
     /// Why nothing would be done for it.
     fn refusal(&self) -> Option<String> {
+        if let Some(why) = &self.taken_over {
+            return Some(format!("{}: {why}", self.name()));
+        }
         let step = self.step.as_ref().filter(|step| !step.decision.act.starts())?;
         Some(format!("{}: {}", self.name(), step.decision.reason))
     }
@@ -209,6 +238,8 @@ impl Found<'_> {
             "lastSeen": self.record.map(|record| record.last_seen),
             "act": self.step.as_ref().map(|step| step.decision.act),
             "why": self.step.as_ref().map(|step| step.decision.reason.as_str()),
+            "takenOver": self.taken_over,
+            "heldBySave": self.is_held,
             "autoStopped": self.stopped,
             "stillRunning": self.running,
         });

@@ -7,7 +7,7 @@ mod owner_gone;
 mod preview;
 mod steps;
 
-pub(crate) use act::bring_all_back;
+pub(crate) use act::{bring_all_back, taken_over};
 pub(crate) use automatic::by_itself;
 
 use std::io::IsTerminal;
@@ -20,6 +20,7 @@ use sessions::Settled;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::held::Held;
 use crate::output::{Out, choose, say};
 use crate::restoring;
 use crate::survey::Survey;
@@ -27,13 +28,13 @@ use crate::survey::Survey;
 /// Bring back agents that crashed, each with its conversation or with what is left of it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rekindle recover\n  rekindle recover work:1.0\n  rekindle recover --all --dry-run\n  rekindle recover 1a2b3c4d --preview\n\nA conversation that can be resumed is resumed, mended first where it must be.\nOne that cannot be goes on in a fresh agent, which is told what was said, what\nwas done and what was half done. Whoever was ended by its user comes back only\nby name."
+    after_help = "Examples:\n  rekindle recover\n  rekindle recover work:1.0\n  rekindle recover --all --dry-run\n  rekindle recover 1a2b3c4d --preview\n\nA conversation that can be resumed is resumed, mended first where it must be.\nOne that cannot be goes on in a fresh agent, which is told what was said, what\nwas done and what was half done. Whoever was ended by its user comes back only\nby name. --all leaves out agents whose panes are gone and in the current save:\n`rekindle restore` brings those back with their layout."
 )]
 pub(crate) struct Args {
     /// Agents: a session's id or its beginning, a pane, a name, a directory
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Everybody that crashed
+    /// Every crashed agent, except those that `rekindle restore` brings back with their layout
     #[arg(long, conflicts_with = "targets")]
     all: bool,
     /// Say what would be done, and do nothing
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// Recover one session although rekindle cannot tell whether its agent still runs: you know that it is gone
     #[arg(long, requires = "targets", conflicts_with_all = ["preview", "auto"])]
     owner_gone: bool,
+    /// Start another agent for a session whose work a fresh agent has taken over
+    #[arg(long, requires = "targets", conflicts_with_all = ["preview", "auto"])]
+    again: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -68,8 +72,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         return automatic::allow(context, &named, switch == Switch::On, args.json);
     }
     let asked = if named.is_empty() { Asked::All } else { Asked::Name };
-    let go_on = args.go_on.then_some(GoingOn::All);
-    let request = act::Request { asked, go_on, as_json: args.json };
+    let request = act::Request {
+        asked,
+        go_on: args.go_on.then_some(GoingOn::All),
+        again: args.again,
+        leave_held: args.all,
+        as_json: args.json,
+    };
     if args.preview {
         return preview(context, &named, request);
     }
@@ -93,8 +102,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let waiting = if named.is_empty() { waiting_in_panes(context, &survey.settled) } else { 0 };
     let wanted = if named.is_empty() { all(context, &survey.settled) } else { named };
     let said_gone = if args.owner_gone { Some(owner_gone::one(&wanted)?) } else { None };
-    let found = list::find(context, &survey.settled, &wanted, said_gone, asked)?;
-    list::show(&found, waiting, survey.now, args.dry_run, args.json)?;
+    let held =
+        if args.targets.is_empty() { held(context, &survey.settled, &wanted) } else { Held::default() };
+    let found = list::find(context, &survey.settled, &wanted, said_gone, &held, request)?;
+    let does = does(args);
+    list::show(&found, waiting, survey.now, does.as_deref(), &held, args.json)?;
     if !asks || found.is_empty() {
         return Out::new().finish();
     }
@@ -111,6 +123,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     let settled = restoring::settled(context)?;
     // Each was chosen from a list that says what is known of it.
     act::recover(context, &settled, &chosen, act::Request { asked: Asked::Name, ..request })
+}
+
+/// The command that does what a dry run has shown.
+fn does(args: &Args) -> Option<String> {
+    let mut words = vec!["rekindle", "recover"];
+    words.extend(args.targets.iter().map(String::as_str));
+    words.extend(args.owner_gone.then_some("--owner-gone"));
+    words.extend(args.again.then_some("--again"));
+    let is_named = !args.targets.is_empty();
+    let all = "Do it with `rekindle recover --all`, or name one: `rekindle recover ID`.";
+    let named = || format!("Do it with `{}`.", shell_words::join(words));
+    args.dry_run.then(|| if is_named { named() } else { all.to_owned() })
+}
+
+/// Those whose panes a save holds.
+fn held(context: &Context, settled: &Settled, sessions: &[SessionKey]) -> Held {
+    Held::look(context, sessions.iter().filter_map(|session| settled.records.get(session)))
 }
 
 /// A look at everything, with a word on standard error of what is missing from it.

@@ -13,6 +13,7 @@ pub(crate) use table::paused_words;
 use super::go;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::held::Held;
 use crate::output::{Out, ago, colour, paint, say};
 use crate::restoring;
 use crate::survey::Survey;
@@ -127,8 +128,11 @@ fn text(context: &Context, survey: &Survey, shown: &[&AgentView], args: &Args) -
         lines.push(table::table(context, survey, shown));
         lines.push(String::new());
         lines.push(table::totals(survey, shown, args.all || !args.targets.is_empty()));
-        if shown.iter().any(|agent| agent.state.value == State::Crashed) {
-            lines.push("Bring crashed agents back with `rekindle recover`.".to_owned());
+        let crashed: Vec<&AgentView> =
+            shown.iter().copied().filter(|agent| agent.state.value == State::Crashed).collect();
+        if !crashed.is_empty() {
+            let held = Held::look(context, crashed.iter().filter_map(|agent| survey.record(agent)));
+            lines.push(held.hint(crashed.len()));
         }
         if shown.iter().any(|agent| agent.state.value == State::Dormant) {
             lines.push(WAKE.to_owned());
