@@ -155,6 +155,7 @@ fn is_shell_word(text: &[u8], name: &Range<usize>, value: &Range<usize>) -> bool
 
 /// Whether the line ends here, also in text escaped as JSON.
 fn ends_line(text: &[u8], at: usize) -> bool {
+    let at = at + edge::colours(text, at);
     let rest = text[at..].trim_ascii_start();
     let blank = &text[at..text.len() - rest.len()];
     rest.is_empty()

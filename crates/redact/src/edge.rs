@@ -15,10 +15,37 @@ pub(crate) fn escaped(text: &[u8], at: usize) -> bool {
 }
 
 /// Whether a colour sequence such as `ESC[32m` ends here. Only its visible part is looked at: `ESC` has many spellings.
-fn coloured(text: &[u8], at: usize) -> bool {
+pub(crate) fn coloured(text: &[u8], at: usize) -> bool {
     let Some(rest) = text[..at].strip_suffix(b"m") else { return false };
     let digits = rest.iter().rev().take(12).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
     rest[..rest.len() - digits].ends_with(b"[")
+}
+
+/// The length of the colour sequences that begin here: `ESC[32m`, also escaped as in JSON.
+pub(crate) fn colours(text: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while let Some(sign) = [&b"\x1b["[..], b"\\u001b[", b"\\x1b[", b"\\033[", b"\\e["]
+        .into_iter()
+        .find(|sign| text[end..].starts_with(sign))
+    {
+        let inner = &text[end + sign.len()..];
+        let digits = inner.iter().take(16).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+        if inner.get(digits) != Some(&b'm') {
+            break;
+        }
+        end += sign.len() + digits + 1;
+    }
+    end - at
+}
+
+/// The text without a colour sequence at its end.
+fn trim_colour(text: &[u8]) -> &[u8] {
+    let from = text.len().saturating_sub(24);
+    let sign = text[from..].iter().rposition(|byte| matches!(byte, b'\x1b' | b'\\')).map(|at| from + at);
+    match sign {
+        Some(at) if colours(text, at) == text.len() - at && at < text.len() => &text[..at],
+        _ => text,
+    }
 }
 
 /// Letters, digits and the underscore.
@@ -73,7 +100,7 @@ fn trim_signs(before: &[u8]) -> &[u8] {
 
 /// Whether a line begins here, after indentation, frames, list marks, quotes, and the line numbers that tools print.
 pub(crate) fn begins_line(text: &[u8], at: usize) -> bool {
-    let before = &text[at.saturating_sub(40)..at];
+    let before = trim_colour(&text[at.saturating_sub(40)..at]);
     let mut rest = trim_signs(before);
     if before[rest.len()..].starts_with(b"\t") {
         let number = |byte: &&u8| matches!(byte, b' ' | b'0'..=b'9');

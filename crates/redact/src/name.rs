@@ -28,6 +28,12 @@ pub(crate) fn around(text: &[u8], word: Range<usize>) -> Range<usize> {
     if before > 0 && edge::escaped(text, name.start + 1) {
         name.start += 1;
     }
+    // Nor is what is left of a colour before it, as in `ESC[32mPASSWORD`.
+    let digits = text[name.start..word.start].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let colour = name.start + digits + 1;
+    if digits > 0 && colour <= word.start && edge::coloured(text, colour) {
+        name.start = colour;
+    }
     // A sentence ends in a dot.
     while name.end > word.end && matches!(text[name.end - 1], b'.' | b'-') {
         name.end -= 1;

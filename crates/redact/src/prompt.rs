@@ -23,6 +23,7 @@ pub(crate) fn ends(text: &[u8], at: usize) -> bool {
     let line = line.windows(2).rposition(|pair| pair == b"\\n").map_or(line, |end| &line[end + 2..]);
     let line = line.windows(2).rposition(|pair| pair == b":\"").map_or(line, |end| &line[end + 2..]);
     let letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'(';
+    let line = &line[crate::edge::colours(line, 0)..];
     let Some(first) = line.iter().position(letter) else { return false };
     let mut words = line[first..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(begin) = words.next() else { return false };
@@ -44,6 +45,10 @@ pub(crate) fn answer(text: &[u8], at: usize) -> Option<Range<usize>> {
     let hidden = [&b"[input is hidden] "[..], b"[hidden] "].into_iter().find(|words| line.starts_with(words));
     let skipped = hidden.map_or(0, <[u8]>::len);
     let line = crate::edge::trim_frame(&line[skipped..]);
+    let coloured = line.iter().position(|byte| *byte == b'\x1b');
+    let line = coloured
+        .filter(|at| at + crate::edge::colours(line, *at) == line.len())
+        .map_or(line, |at| &line[..at]);
     let one = !line.is_empty() && !line.iter().any(u8::is_ascii_whitespace);
     one.then(|| at + skipped..at + skipped + line.len())
 }

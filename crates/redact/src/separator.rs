@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use regex::bytes::Regex;
 
+use crate::edge;
 use crate::shape::compile;
 
 /// How a value hangs on its name.
@@ -32,6 +33,20 @@ const WINDOW: usize = 120;
 
 /// Finds the separator at the end of a name, and where the value begins.
 pub(crate) fn after(text: &[u8], name: &std::ops::Range<usize>) -> Option<(Joint, usize)> {
+    let coloured = name.start..name.end + edge::colours(text, name.end);
+    let (joint, at) = plain(text, &coloured)?;
+    Some((joint, at + blank_colours(text, at)))
+}
+
+/// The length of the colour sequences at a value's beginning, with the blanks behind them.
+fn blank_colours(text: &[u8], at: usize) -> usize {
+    let colours = edge::colours(text, at);
+    let blanks = text[at + colours..].iter().take(8).take_while(|byte| **byte == b' ').count();
+    if colours > 0 { colours + blanks } else { 0 }
+}
+
+/// The same, of a name and the colour behind it.
+fn plain(text: &[u8], name: &std::ops::Range<usize>) -> Option<(Joint, usize)> {
     let rest = &text[name.end..text.len().min(name.end + WINDOW)];
     let option = text[name.start] == b'-';
     match rest.first()? {
@@ -125,6 +140,8 @@ mod tests {
             ("name\", \"value\": \"v", Some((Joint::Pair, 16))),
             ("name\n  value: v", Some((Joint::Pair, 14))),
             ("name is v", Some((Joint::Prose, 8))),
+            ("name\u{1b}[0m=\u{1b}[33mv", Some((Joint::Tight, 14))),
+            ("name:\u{1b}[0m v", Some((Joint::Colon, 10))),
             ("name(v", None),
             ("name]: v", None),
         ] {
