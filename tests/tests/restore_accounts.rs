@@ -146,9 +146,16 @@ fn one_id_in_two_accounts_is_two_sessions_and_each_comes_back() {
     let place = at.unwrap()["place"]["ref"].as_str().unwrap().to_owned();
     assert!(lab.probe(&place, "probe-three").unwrap().contains("ask-01"));
 
+    // Whatever names one of them names it in the form that every command takes.
+    let taken = lab.rekindle(&["vault", "restore", &second, "--to", "copy.jsonl"]).unwrap();
+    assert!(taken.stdout.contains(&format!("{marked}  version")), "{}", taken.words());
+    let repaired = lab.rekindle(&["repair", marked, "--dry-run"]).unwrap();
+    assert!(repaired.stdout.contains(marked), "{}", repaired.words());
+
     // What one account's user forgets, the other keeps.
     let forgot = lab.rekindle(&["vault", "forget", &second, "--yes"]).unwrap();
     assert!(forgot.success(), "{}", forgot.words());
+    assert!(forgot.stdout.contains(&format!("{marked}  forgotten")), "{}", forgot.stdout);
     let transcripts = lab.rekindle(&["vault", "list", "--json"]).unwrap().stdout;
     assert!(transcripts.contains(ID), "{transcripts}");
     let task = |session: &str| lab.record(session).map(|record| record["task"].clone()).unwrap_or_default();

@@ -333,6 +333,11 @@ fn with_another_key_nothing_is_changed_but_the_mirror() {
         &["vault", "forget", &session, "--yes"],
         &["restore", "--yes"],
         &["save"],
+        &["note", &session, "mine"],
+        &["note", &session, "--clear"],
+        &["name", &session, "mine"],
+        &["recover", &session, "--auto", "off"],
+        &["unpause"],
     ] {
         let refused = state.rekindle(words).unwrap();
         assert_eq!(refused.code(), Some(3), "{words:?}: {}{}", refused.stdout, refused.words());
@@ -340,6 +345,9 @@ fn with_another_key_nothing_is_changed_but_the_mirror() {
         is_unchanged(words);
     }
     assert_eq!(fs::read_to_string(&transcript).unwrap(), damaged);
+    // Stopping everything automatic takes no key.
+    assert!(state.rekindle(&["pause"]).unwrap().success());
+    fs::remove_file(state.path("state/paused")).unwrap();
     // What is only looked at is shown.
     for words in [&["scan"][..], &["repair", &session, "--dry-run"], &["history"], &["vault", "status"]] {
         let shown = state.rekindle(words).unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agents::SessionKey;
 use agents::claude::ConfigDir;
+use agents::{SessionId, SessionKey};
 use repair::{OpenOperation, Paths, Repairer, Target, TargetError};
 use sessions::{Account, Desktop, Settler, Snapper};
 use store::config::Config;
@@ -241,6 +241,17 @@ impl Context {
             None => Failure::new(Exit::Usage, format!("{text} is no pane here, and none on record"))
                 .hint("rekindle map lists the panes"),
         }
+    }
+
+    /// The short form of a session of this account: with its mark where several accounts have the id, so that every command takes
+    /// it back.
+    pub(crate) fn short_in(&self, session: &SessionId, account: Option<&ConfigDir>) -> String {
+        self.repairer.key_of(session, account).short()
+    }
+
+    /// The same of the session whose transcript is, or was, at this path.
+    pub(crate) fn short_at(&self, session: &SessionId, transcript: &Path) -> String {
+        self.repairer.key_at(session, transcript).short()
     }
 
     /// A path as users write it.

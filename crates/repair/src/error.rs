@@ -129,7 +129,7 @@ impl std::fmt::Display for Refusal {
             Refusal::Doubtful(why) => {
                 write!(
                     f,
-                    "the vault's copy may not be all of it: {why}; `rekindle vault restore ID --whole` puts that back"
+                    "the vault's copy may not be all of it: {why}; `rekindle vault restore ID --provable` puts that back"
                 )
             }
         }

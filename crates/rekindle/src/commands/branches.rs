@@ -43,7 +43,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         draw(at + 1, branch, at + 1 == branches.len(), &mut out);
     }
     if branches.iter().any(|branch| branch.kind == BranchKind::Stranded) {
-        out.hint(&format!("Make one live with `rekindle repair {} --branch N`.", file.session.short()));
+        let name = context.short_in(&file.session, Some(&file.config));
+        out.hint(&format!("Make one live with `rekindle repair {name} --branch N`."));
     }
     out.finish()
 }

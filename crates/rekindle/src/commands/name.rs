@@ -70,6 +70,7 @@ pub(super) fn give(
     what: &str,
     change: impl FnOnce(&mut SessionRecord),
 ) -> Result<Exit, Failure> {
+    context.may_change()?;
     let session = recorded(context, &words.target)?;
     let settler = context.settler()?;
     let record = changed(&settler, &session, change)?;

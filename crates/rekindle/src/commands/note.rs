@@ -31,6 +31,9 @@ pub(crate) struct Args {
 const LONGEST: usize = 4_000;
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.clear || !args.text.is_empty() {
+        context.may_change()?;
+    }
     let session = recorded(context, &args.target)?;
     let state = &context.repairer.state;
     if args.clear {

@@ -78,7 +78,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
         // Many take many seconds, and where another program reads the report has it all.
         if files.len() > 1 && std::io::stderr().is_terminal() {
             let word = word(outcome.status, args.dry_run);
-            say(&format!("{done}/{}  {}  {word}", files.len(), outcome.session.short()));
+            let name = context.short_at(&outcome.session, &outcome.path);
+            say(&format!("{done}/{}  {name}  {word}", files.len()));
         }
     });
     drop(busy);
@@ -97,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
                 if files.len() == 1 {
                     return Err(failure);
                 }
-                failures.push(file.session.short().to_owned());
+                failures.push(context.short_in(&file.session, Some(&file.config)));
                 failure.report(false);
             }
         }
@@ -157,7 +158,8 @@ fn show(context: &Context, args: &Args, outcomes: &[RepairOutcome], out: &mut Ou
             RepairStatus::Refused => "33",
             RepairStatus::Failed => "31",
         };
-        let mut line = format!("{}  {}", outcome.session.short(), paint(word, code, colour()));
+        let name = context.short_at(&outcome.session, &outcome.path);
+        let mut line = format!("{name}  {}", paint(word, code, colour()));
         if let Some(reason) = &outcome.reason {
             line = format!("{line}: {reason}");
         } else if outcome.status == RepairStatus::Repaired {
@@ -262,14 +264,15 @@ fn copy(context: &Context, args: &Args, files: &[TranscriptFile]) -> Result<Exit
         } else if args.dry_run {
             out.line(&format!(
                 "{}  would be copied with {}",
-                file.session.short(),
+                context.short_in(&file.session, Some(&file.config)),
                 count(copied.changes.len() as u64, "change", "changes")
             ));
             for change in &copied.changes {
                 diff(change, &mut out);
             }
         } else {
-            out.line(&format!("{}  copied to {}", file.session.short(), copied.session));
+            let name = context.short_in(&file.session, Some(&file.config));
+            out.line(&format!("{name}  copied to {}", copied.session));
             out.line(&format!("  {}", context.short_path(&copied.path)));
         }
     }
@@ -282,8 +285,10 @@ fn put_back(context: &Context, args: &Args, absent: &repair::Absent) -> Result<E
     if args.as_copy || args.last.is_some() || args.branch.is_some() {
         let message =
             format!("the transcript of {session} is gone, and only a transcript can be copied or changed");
-        return Err(Failure::new(Exit::Usage, message)
-            .hint(format!("put it back first: rekindle repair {}", session.short())));
+        return Err(Failure::new(Exit::Usage, message).hint(format!(
+            "put it back first: rekindle repair {}",
+            context.short_in(session, absent.config.as_ref())
+        )));
     }
     if args.dry_run {
         let mut out = Out::new();
@@ -303,7 +308,10 @@ fn put_back(context: &Context, args: &Args, absent: &repair::Absent) -> Result<E
                 }],
             }));
         } else {
-            out.line(&format!("{}  would be put back from the vault", session.short()));
+            out.line(&format!(
+                "{}  would be put back from the vault",
+                context.short_in(session, absent.config.as_ref())
+            ));
         }
         return out.finish();
     }

@@ -114,7 +114,7 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
         for scan in &broken {
             let label = Label::of(context, &scan.session, &scan.path);
             table.row([
-                scan.session.short().into(),
+                context.short_at(&scan.session, &scan.path).into(),
                 Cell::painted(status_word(scan), Some(status_colour(scan.status))),
                 changed(&scan.path, now).into(),
                 losses(scan).into(),
@@ -129,7 +129,7 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
     out.line(&totals_line(&all.sessions));
     for scan in &all.sessions {
         if let Some(missing) = &scan.missing {
-            out.line(&format!("{}  {missing}", scan.session.short()));
+            out.line(&format!("{}  {missing}", context.short_at(&scan.session, &scan.path)));
         }
     }
     let of = |status: Status| broken.iter().filter(move |scan| scan.status == status);
@@ -137,11 +137,11 @@ pub(crate) fn summary(context: &Context, all: &ScanAll, out: &mut Out) {
         out.hint("`rekindle repair --all` mends corrupted ones; `rekindle scan ID` explains one.");
     }
     if let Some(live) = of(Status::Corrupted).find(|scan| scan.live) {
-        let id = live.session.short();
+        let id = context.short_at(&live.session, &live.path);
         out.hint(&format!("The agent of {id} runs: end it, then mend it with `rekindle repair {id}`."));
     }
     if let Some(missing) = of(Status::Missing).next() {
-        let id = missing.session.short();
+        let id = context.short_at(&missing.session, &missing.path);
         out.hint(&format!("`rekindle repair {id}` puts a missing one back from the vault."));
     }
 }
@@ -263,7 +263,7 @@ fn details(context: &Context, scan: &SessionScan, out: &mut Out) {
     if scan.status == Status::Empty {
         out.line("  nothing was ever said in it");
     }
-    let id = scan.session.short();
+    let id = context.short_at(&scan.session, &scan.path);
     match scan.status {
         Status::Corrupted if scan.live => {
             out.hint(&format!("Its agent runs: end it, then mend it with `rekindle repair {id}`."));

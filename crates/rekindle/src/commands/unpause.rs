@@ -17,6 +17,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
+    // With another key nothing could go on.
+    context.may_change()?;
     let before = pause::clear(&context.repairer.state)?;
     let mut out = Out::new();
     if before.is_none() {

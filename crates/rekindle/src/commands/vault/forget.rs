@@ -51,6 +51,8 @@ pub(super) fn forget(
         let text = format!("a process still has the old transcript of {session} open, from before a repair");
         return Err(Failure::new(Exit::Refused, text).hint("end that process, then forget the conversation"));
     }
+    // Its record, which tells it from another account's, goes with it.
+    let name = context.short_in(session, Some(config));
     // What hooks left is folded into the record first: what is not, would come back.
     let settler = context.settler()?;
     settler.settle(Timestamp::now(), PATIENCE)?;
@@ -70,7 +72,7 @@ pub(super) fn forget(
             "left": forgotten.left,
         }));
     } else {
-        out.line(&format!("{}  forgotten", session.short()));
+        out.line(&format!("{name}  forgotten"));
         for holder in &forgotten.held_by {
             out.line(&keeps(holder));
         }

@@ -23,7 +23,9 @@ pub(crate) fn put_back(
 ) -> Result<Exit, Failure> {
     let back = match context.repairer.restore(session, account, wanted)? {
         None => return Err(no_such_generation(session, wanted)),
-        Some(Err(Refusal::Doubtful(what))) => return Err(in_doubt(session, &what)),
+        Some(Err(Refusal::Doubtful(what))) => {
+            return Err(in_doubt(&context.short_in(session, account), &what));
+        }
         Some(Err(refusal)) => return Err(Failure::new(Exit::Refused, refusal.to_string())),
         Some(Ok(back)) => back,
     };
@@ -47,11 +49,15 @@ pub(crate) fn put_back(
             }],
         }));
     } else {
-        out.line(&format!("{}  put back: {}", back.session.short(), context.short_path(&back.path)));
+        out.line(&format!(
+            "{}  put back: {}",
+            context.short_at(&back.session, &back.path),
+            context.short_path(&back.path)
+        ));
         if back.session != *session {
             out.line(&format!(
                 "  {} holds another conversation by now, so this one has a new id",
-                session.short()
+                context.short_at(session, &back.path)
             ));
         }
         if back.others > 0 {
@@ -86,13 +92,10 @@ fn no_such_generation(session: &SessionId, wanted: Wanted) -> Failure {
     Failure::new(Exit::Usage, what).hint("rekindle vault list --json shows the versions")
 }
 
-fn in_doubt(session: &SessionId, what: &str) -> Failure {
-    let text = format!(
-        "the vault's copy of {} may not be all of it, so nothing was put back: {what}",
-        session.short()
-    );
+fn in_doubt(name: &str, what: &str) -> Failure {
+    let text = format!("the vault's copy of {name} may not be all of it, so nothing was put back: {what}");
     Failure::new(Exit::Refused, text)
-        .hint(format!("rekindle vault restore {} --provable puts back what is provable", session.short()))
+        .hint(format!("rekindle vault restore {name} --provable puts back what is provable"))
 }
 
 /// Which version a restore means.
@@ -108,7 +111,9 @@ fn chosen(
     let conversation = vault.conversation(&vault.key(&key.config, Some(session)))?.ok_or_else(none)?;
     let file = conversation.transcript().ok_or_else(none)?;
     let choice = match vault.choose(&conversation, file, wanted) {
-        Err(vault::Error::Doubtful { what, .. }) => return Err(in_doubt(session, &what)),
+        Err(vault::Error::Doubtful { what, .. }) => {
+            return Err(in_doubt(&context.short_in(session, Some(&key.config)), &what));
+        }
         choice => choice?.ok_or_else(none)?,
     };
     let name = file.name.clone();
@@ -139,7 +144,7 @@ pub(super) fn restore_to(
             store::durable::Kept::default(),
         )?;
     }
-    say_restored(&key.session, &choice, path, dry_run, json)
+    say_restored(context, key, &choice, path, dry_run, json)
 }
 
 pub(super) fn plan_restore(
@@ -149,11 +154,12 @@ pub(super) fn plan_restore(
     json: bool,
 ) -> Result<Exit, Failure> {
     let (conversation, name, choice) = chosen(context, key, wanted)?;
-    say_restored(&key.session, &choice, &conversation.config.join(name), true, json)
+    say_restored(context, key, &choice, &conversation.config.join(name), true, json)
 }
 
 fn say_restored(
-    session: &SessionId,
+    context: &Context,
+    key: &AccountSession,
     choice: &Choice,
     path: &Path,
     dry_run: bool,
@@ -163,12 +169,13 @@ fn say_restored(
     let mut out = Out::new();
     if json {
         out.json(json!({
-            "sessionId": session.as_str(), "generation": number, "path": path.to_string_lossy(),
+            "sessionId": key.session.as_str(), "generation": number, "path": path.to_string_lossy(),
             "dryRun": dry_run, "doubt": choice.doubt,
         }));
     } else {
         let word = if dry_run { "would be written to" } else { "written to" };
-        out.line(&format!("{}  version {number} {word} {}", session.short(), path.display()));
+        let name = context.short_in(&key.session, Some(&key.config));
+        out.line(&format!("{name}  version {number} {word} {}", path.display()));
     }
     if let Some(doubt) = &choice.doubt {
         say(&format!("rekindle: this may not be all of it: {doubt}"));

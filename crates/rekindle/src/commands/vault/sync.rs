@@ -82,7 +82,7 @@ pub(crate) fn sync_words(context: &Context, report: &SyncReport, out: &mut Out) 
             out.line(&format!("history  was {what}; the vault keeps every version of it"));
             continue;
         };
-        let name = session.short();
+        let name = context.short_at(session, &happening.path);
         let main = happening.path.file_stem().is_some_and(|stem| stem == session.as_str());
         let whose = if main { String::new() } else { format!("{} ", context.short_path(&happening.path)) };
         out.line(&format!("{name}  {whose}was {what}; the vault has it: rekindle repair {name}"));
