@@ -143,6 +143,12 @@ fn a_transcript_that_is_lost_twice_comes_back_with_the_turn_in_between() {
     assert!(losses(&lab, session).is_empty());
 }
 
+/// Waits until every settle that hooks started has ended.
+fn wait_for_settles(lab: &Lab) {
+    let settles = || lab.home.bodies().iter().any(lab::bodies::Body::is_rekindle);
+    assert!(wait_until(PATIENCE, || !settles()));
+}
+
 /// The folder of a conversation in the vault.
 fn copy_of(lab: &Lab, session: &str) -> PathBuf {
     let accounts = fs::read_dir(lab.home.state().join("vault/conversations")).unwrap();
@@ -156,7 +162,9 @@ fn a_copy_that_cannot_be_made_is_said_and_what_is_lost_then_is_named() {
     let (lab, record, transcript) = after_three_turns();
     let session = record["sessionId"].as_str().unwrap();
     let vaulted = |record: &Value| record["vaultedAt"].as_str().map(str::to_owned);
-    let before = lab.settle_until(session, "a copy", |record| vaulted(record).is_some()).unwrap();
+    lab.settle_until(session, "a copy", |record| vaulted(record).is_some()).unwrap();
+    wait_for_settles(&lab);
+    let before = lab.record(session).unwrap();
     let lock = copy_of(&lab, session).join("lock");
     fs::remove_file(&lock).unwrap();
     fs::create_dir(&lock).unwrap();
@@ -199,8 +207,7 @@ fn without_the_machines_key_the_vault_still_copies_every_turn() {
     let key = lab.home.home().join(".config/rekindle/machine.key");
     let aside = lab.home.root().join("key");
     // One that runs has read the key.
-    let settles = || lab.home.bodies().iter().any(lab::bodies::Body::is_rekindle);
-    assert!(wait_until(PATIENCE, || !settles()));
+    wait_for_settles(&lab);
     fs::rename(&key, &aside).unwrap();
     turn(&lab, &transcript, 3);
     assert!(wait_until(PATIENCE, || vault_has(&lab, session, "reply-03")), "{}", lab.screen("work:0.0"));

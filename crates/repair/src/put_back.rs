@@ -161,22 +161,6 @@ impl Repairer {
         self.weighed(back, &session, conversation, None)
     }
 
-    /// What was put back, with what is missing from it.
-    fn weighed(
-        &self,
-        back: Result<PutBack, Refusal>,
-        session: &SessionId,
-        conversation: &Conversation,
-        doubt: Option<String>,
-    ) -> Result<Result<PutBack, Refusal>, Error> {
-        let back = match back {
-            Err(refusal) => return Ok(Err(refusal)),
-            Ok(back) => back,
-        };
-        let doubt = doubt.or_else(|| back.doubt.clone());
-        self.weigh(back, session, &conversation.config, doubt).map(Ok)
-    }
-
     /// Tells the vault that nothing is lost any more, though the file stays as it is.
     fn acknowledge(&self, session: &SessionId, path: &Path) -> Result<(), Error> {
         let Some(config) = self.config_of(path).cloned() else { return Ok(()) };

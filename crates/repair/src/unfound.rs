@@ -6,13 +6,30 @@ use agents::SessionId;
 use agents::claude::ConfigDir;
 use store::record::Spoken;
 use transcript::{Buffer, Transcript};
+use vault::Conversation;
 
-use crate::{Error, PutBack, Repairer};
+use crate::{Error, PutBack, Refusal, Repairer};
 
 impl Repairer {
+    /// What was put back, with what is missing from it.
+    pub(crate) fn weighed(
+        &self,
+        back: Result<PutBack, Refusal>,
+        session: &SessionId,
+        conversation: &Conversation,
+        doubt: Option<String>,
+    ) -> Result<Result<PutBack, Refusal>, Error> {
+        let back = match back {
+            Err(refusal) => return Ok(Err(refusal)),
+            Ok(back) => back,
+        };
+        let doubt = doubt.or_else(|| back.doubt.clone());
+        self.weigh(back, session, &conversation.config, doubt).map(Ok)
+    }
+
     /// Keeps with a transcript that was put back what is known to be missing from it: `doubt`, and what its record says was
     /// said last, where that is not in it.
-    pub(crate) fn weigh(
+    fn weigh(
         &self,
         back: PutBack,
         session: &SessionId,
