@@ -191,6 +191,15 @@ fn what_is_lost_goes_on_from_its_screen() {
     let done = recover(&lab, &[&id(&record)]);
     assert_eq!(done["panes"][0]["outcome"], "fresh_with_context", "{done}");
     assert_eq!(done["panes"][0]["continued"], "ready", "{done}");
+    // The fresh agent's own status line does not offer what the agent has taken over, from its first settle on.
+    let fresh = done["panes"][0]["sessionId"].as_str().unwrap();
+    let prepared = lab.home.state().join(format!("cache/statusline/{fresh}.json"));
+    assert!(wait_until(PATIENCE, || prepared.exists()), "{}", prepared.display());
+    let mut line = lab.home.rekindle_command(&["statusline"]);
+    let input = json!({"session_id": fresh}).to_string();
+    let shown = feed(&mut line, input.as_bytes(), PATIENCE).unwrap();
+    assert!(shown.stdout.contains("Restored: 1/1 sessions"), "{}", shown.words());
+    assert!(!shown.stdout.contains("crashed here"), "{}", shown.words());
     let sent = press_enter(&lab);
     assert!(sent.contains("User (read from the screen): ask-00 please"), "{sent}");
     assert_eq!(recover(&lab, &[])["agents"], json!([]), "the old one is waited for no longer");
@@ -198,17 +207,11 @@ fn what_is_lost_goes_on_from_its_screen() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let agents = shown["agents"].as_array().unwrap();
     assert_eq!((agents.len(), agents[0]["state"] == "crashed"), (1, false), "status agrees: {shown}");
-    let fresh = done["panes"][0]["sessionId"].as_str().unwrap();
     assert_eq!(lab.record(fresh).unwrap()["previousIds"], json!([id(&record)]));
     let words = rekindle(&lab, &["status"]);
     assert!(words.stdout.contains("Restored: 1/1 sessions"), "{}", words.words());
 
-    // What was taken over is neither offered by the fresh agent's own status line nor started a second time unasked.
-    let mut line = lab.home.rekindle_command(&["statusline"]);
-    let input = json!({"session_id": fresh}).to_string();
-    let shown = feed(&mut line, input.as_bytes(), PATIENCE).unwrap();
-    assert!(shown.stdout.contains("Restored: 1/1 sessions"), "{}", shown.words());
-    assert!(!shown.stdout.contains("crashed here"), "{}", shown.words());
+    // What was taken over is not started a second time unasked.
     for dry in [true, false] {
         let old = id(&record);
         let words: Vec<&str> = ["recover", &old].into_iter().chain(dry.then_some("--dry-run")).collect();

@@ -57,7 +57,7 @@ fn restore(lab: &Lab, more: &[&str]) -> Vec<(String, String)> {
     let done = rekindle(lab, &[&["restore", "--yes", "--json"], more].concat());
     let word = |pane: &Value, key: &str| pane[key].as_str().unwrap().to_owned();
     let panes = done["panes"].as_array().unwrap();
-    panes.iter().map(|pane| (word(pane, "pane"), word(pane, "outcome"))).collect()
+    panes.iter().map(|pane| (word(pane, "was"), word(pane, "outcome"))).collect()
 }
 
 fn shells(panes: &[&str]) -> Vec<(String, String)> {
@@ -132,6 +132,9 @@ fn a_window_with_panes_of_its_users_own_is_left_as_it_is() {
     };
     assert_eq!(old.join("\n") + "\n", before);
     assert_eq!(new.len(), 2, "each has a window of its own: {new:?}");
+    let last = rekindle(&lab, &["restore", "--last", "--json"]);
+    let really: Vec<&Value> = last["panes"].as_array().unwrap().iter().map(|pane| &pane["pane"]).collect();
+    assert_eq!(really, ["work:5.0", "work:6.0"], "the report says where they are");
     assert!(new.iter().all(|line| line.contains(".0 120x40+0+0")), "{new:?}");
     assert_eq!(restore(&lab, &["whole"]), []);
 }

@@ -79,8 +79,10 @@ pub struct Restored {
     /// The saved pane's mark: two lives of a server may have a pane of the same name.
     #[serde(skip)]
     pub mark: String,
-    /// `session:window.pane`.
+    /// `session:window.pane`, where it is now.
     pub pane: String,
+    /// The same, as it was saved or planned: its number may have been taken since.
+    pub was: String,
     /// The conversation.
     pub session_id: Option<SessionKey>,
     /// How it ended.
@@ -105,6 +107,7 @@ impl Restored {
         Restored {
             mark: step.mark.clone(),
             pane: step.reference.clone(),
+            was: step.reference.clone(),
             session_id: step.session.clone(),
             outcome,
             reason: reason.into(),

@@ -31,6 +31,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::operations::restore_command;
 use crate::output::say;
+use crate::survey::follow_up;
 use report::publish;
 use running::Running;
 use waited::{complete, waited_for};
@@ -317,7 +318,13 @@ fn follow(context: &Context, plan: &Plan, panes: &[Restored]) -> Result<(), Fail
 /// Writes down that a fresh agent has taken over a conversation.
 fn link(context: &Context, old: &SessionKey, new: &SessionKey) -> Result<(), Failure> {
     let follow = |record: &mut SessionRecord| record.next_id = Some(new.clone());
-    context.settler()?.change(old, Timestamp::now(), PATIENCE, follow)?;
+    let (settler, now) = (context.settler()?, Timestamp::now());
+    if let Some(settled) = settler.change(old, now, PATIENCE, follow)? {
+        // The fresh agent's first events may be settled by this, and its status line waits for them. It is derived: where it
+        // cannot be written, the next settle does it.
+        let _ = settler.prepare(&settled, now);
+        follow_up(&settler, &settled);
+    }
     Ok(())
 }
 

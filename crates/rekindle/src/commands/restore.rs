@@ -164,7 +164,8 @@ fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         waiting |= pane["outcome"] == json!(Outcome::Offered);
         let [name, task] = labels(recorded(context, &id).as_ref());
         let outcome = outcome_word(&pane["outcome"]);
-        table.row([word("pane").into(), session.into(), name, task, outcome.into(), word("reason").into()]);
+        let why = with_move(&word("reason"), &word("pane"), &word("was"));
+        table.row([word("pane").into(), session.into(), name, task, outcome.into(), why.into()]);
     }
     out.exact_line(&table.text());
     let at = report["at"].as_str().and_then(|at| at.parse().ok());
@@ -200,13 +201,14 @@ fn unfinished(context: &Context, record: &DecisionRecord, as_json: bool) -> Resu
         let place = pane.now_at.as_ref().unwrap_or(&pane.pane);
         let outcome = pane.outcome.as_ref().map_or_else(|| "not done".to_owned(), outcome_word);
         let reason = pane.outcome_reason.as_ref().unwrap_or(&pane.reason);
+        let why = with_move(reason, place, &pane.pane);
         let known = pane
             .now_in
             .as_ref()
             .or(pane.session_id.as_ref())
             .and_then(|session| recorded(context, session.as_str()));
         let [name, task] = labels(known.as_ref());
-        table.row([Cell::new(place), session.into(), name, task, outcome.into(), Cell::new(reason)]);
+        table.row([Cell::new(place), session.into(), name, task, outcome.into(), why.into()]);
     }
     out.exact_line(&table.text());
     let began = ago(record.at);
@@ -417,6 +419,14 @@ pub(super) fn panes_table(word: &'static str) -> Table {
     ])
 }
 
+/// A reason, with where the pane was before where it could not come back there. A window alone was planned, not saved.
+fn with_move(reason: &str, pane: &str, was: &str) -> String {
+    let was_saved = was.rsplit_once(':').is_some_and(|(_, place)| place.contains('.'));
+    let moved = (pane != was && was_saved).then(|| format!("it was {was}"));
+    let parts = [Some(reason.to_owned()).filter(|reason| !reason.is_empty()), moved];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// The table of what became of each pane, for `restore` and `recover`.
 pub(super) fn outcomes(word: &'static str) -> Table {
     Table::new(&[
@@ -454,7 +464,7 @@ pub(super) fn outcome_cells(
         name,
         task,
         pane.outcome.word().into(),
-        Cell::new(&pane.reason),
+        with_move(&pane.reason, &pane.pane, &pane.was).into(),
     ]
 }
 

@@ -57,7 +57,7 @@ pub(super) fn correct(state: &StateDir, record: &DecisionRecord) -> Result<(), d
 pub(crate) fn panes(record: &DecisionRecord) -> Vec<Value> {
     let pane = |pane: &recovery::PaneDecision| {
         let session = pane.now_in.as_ref().or(pane.session_id.as_ref());
-        json!({"pane": pane.now_at.as_ref().unwrap_or(&pane.pane), "sessionId": session,
+        json!({"pane": pane.now_at.as_ref().unwrap_or(&pane.pane), "was": pane.pane, "sessionId": session,
             "freshId": pane.fresh_id, "outcome": pane.outcome, "id": pane.id,
             "reason": pane.outcome_reason.as_ref().unwrap_or(&pane.reason)})
     };

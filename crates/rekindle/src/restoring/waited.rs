@@ -80,6 +80,7 @@ fn report_again(context: &Context, restore_id: &str, panes: &[Restored]) -> Resu
         for pane in known.iter_mut().filter(|pane| pane["id"] == json!(one.id)) {
             *pane = json!(Restored {
                 pane: pane["pane"].as_str().unwrap_or(&one.pane).to_owned(),
+                was: pane["was"].as_str().unwrap_or(&one.was).to_owned(),
                 ..one.clone()
             });
         }

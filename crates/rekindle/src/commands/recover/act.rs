@@ -255,9 +255,11 @@ fn untrusted_server(record: &SessionRecord) -> Option<&TmuxPlace> {
 fn refused_row(settled: &Settled, session: &SessionKey, reason: String) -> Restored {
     let record = settled.records.get(session);
     let place = record.and_then(|record| record.genuine_place(&settled.world.machine()));
+    let pane = place.map(|place| place.reference.clone()).unwrap_or_default();
     Restored {
         mark: String::new(),
-        pane: place.map(|place| place.reference.clone()).unwrap_or_default(),
+        was: pane.clone(),
+        pane,
         session_id: Some(session.clone()),
         outcome: Outcome::Refused,
         reason,
