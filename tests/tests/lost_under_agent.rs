@@ -39,6 +39,8 @@ fn after_three_turns() -> (Lab, Value, PathBuf) {
     let transcript = PathBuf::from(record["transcriptPath"].as_str().unwrap());
     turn(&lab, &transcript, 1);
     turn(&lab, &transcript, 2);
+    // The agent writes its last row after the reply; settles wait for it.
+    wait_for_settles(&lab);
     words(&lab, &["vault", "sync"]);
     (lab, record, transcript)
 }
