@@ -142,6 +142,7 @@ fn an_edited_record_takes_nobodys_pane_and_waits_for_its_name() {
     );
     let all = lab.rekindle(&["recover", "--all"]).unwrap();
     assert_eq!(all.code(), Some(3), "{}", said(&all));
+    assert!(!said(&all).contains("waiting in its pane"), "{}", said(&all));
     for way in ["rekindle recover", "rekindle trust"] {
         assert!(said(&all).contains(&format!("{way} {}", &id(&genuine)[..8])), "{}", said(&all));
     }

@@ -234,8 +234,13 @@ fn plan(
             continue;
         };
         let one = bring_back(&ground, session, socket.clone(), &destination, wanted);
-        let stays: Vec<Restored> =
+        let mut stays: Vec<Restored> =
             one.panes().filter(|step| !starts(step)).map(Restored::without_agent).collect();
+        // No pane waits for what its user did not name: it is left out.
+        for left_out in stays.iter_mut().filter(|one| one.outcome == Outcome::Offered && asked == Asked::All)
+        {
+            left_out.outcome = Outcome::Refused;
+        }
         if stays.is_empty() {
             plan.join(one);
         }
@@ -286,10 +291,8 @@ fn session_around<'a>(live: &'a Live, pane: &str) -> Option<&'a str> {
 pub(super) fn report(brought: &Brought, settled: &Settled, request: Request) -> Result<Exit, Failure> {
     let done = &brought.done;
     let back = done.panes.iter().filter(|pane| pane.outcome.is_back()).count();
-    // What waits for its user's word was not started, and nothing failed.
-    let held =
-        |pane: &Restored| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere | Outcome::Offered);
-    let refused = done.panes.iter().all(held);
+    let refused =
+        done.panes.iter().all(|pane| matches!(pane.outcome, Outcome::Refused | Outcome::AlreadyThere));
     let exit = match (back, done.panes.len() - back) {
         (_, 0) if done.missing.is_empty() => Exit::Done,
         (_, 0) => Exit::Partly,
