@@ -258,7 +258,15 @@ impl Facts {
                         self.block(cursor, bytes)
                     } else {
                         self.flags.insert(Flags::MALFORMED);
-                        cursor.value()
+                        if cursor.peek()? != b'"' {
+                            return cursor.value();
+                        }
+                        // A text without its block.
+                        let said = cursor.string()?;
+                        if !is_blank(said.raw(bytes)) {
+                            self.flags.insert(Flags::SAYS);
+                        }
+                        Some(())
                     }
                 })?;
             }

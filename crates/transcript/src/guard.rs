@@ -8,13 +8,16 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
+use crate::as_read;
+use crate::by_time::places_by_time;
 use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
 use crate::json::{Node, Outline};
 use crate::models::{Version, reached};
 use crate::rewound::rewound;
 use crate::same_id::copies;
-use crate::scan::{AsSource, Transcript};
+use crate::scan::{AsSource, Transcript, is_uuid};
+use crate::source::Source;
 use crate::strangers::strangers;
 use crate::tree::{RowSet, Tree};
 use crate::written::Written;
@@ -62,18 +65,40 @@ impl<S: AsSource> Transcript<S> {
     /// Rows cannot be read again.
     pub fn harm_since<T: AsSource>(&self, before: &Transcript<T>) -> io::Result<Option<Harm>> {
         for version in Version::ALL {
-            let guard = Guard {
-                was: before.with_source(|source| reached(&before.index, source, version))?,
-                is: self.with_source(|source| reached(&self.index, source, version))?,
-                before,
-                after: self,
-                version,
-            };
-            if let Some(harm) = guard.harm()? {
+            let is = self.with_source(|source| reached(&self.index, source, version))?;
+            let was = before.with_source(|source| reached(&before.index, source, version))?;
+            if let Some(harm) = (Guard { was, is: &is, before, after: self, version }).harm()? {
+                return Ok(Some(harm));
+            }
+            // Where lines are not rows, an agent may read other rows than we do.
+            let Some(before) = before.as_read(version)? else { continue };
+            let was = before.with_source(|source| reached(&before.index, source, version))?;
+            if let Some(harm) = (Guard { was, is: &is, before: &before, after: self, version }).harm()? {
                 return Ok(Some(harm));
             }
         }
         Ok(None)
+    }
+
+    /// The file as a version of the agent reads it, where its lines are not its rows.
+    fn as_read(&self, version: Version) -> io::Result<Option<Transcript<Borrowed<'_>>>> {
+        let has_rows_over_lines = || version == Version::V325 && !self.index.broken.is_empty();
+        if self.form.is_none() && !has_rows_over_lines() {
+            return Ok(None);
+        }
+        let source = self.source.as_source();
+        let name = self.name.as_deref().filter(|name| is_uuid(name));
+        let index = as_read::index(source, self.index.size, name, version)?;
+        Ok(Some(self.with_index(index, Borrowed(source))))
+    }
+}
+
+/// The source of another transcript.
+struct Borrowed<'a>(&'a dyn Source);
+
+impl AsSource for Borrowed<'_> {
+    fn as_source(&self) -> &dyn Source {
+        self.0
     }
 }
 
@@ -83,6 +108,13 @@ impl<S: AsSource> Transcript<S> {
     /// # Errors
     /// Rows cannot be read again.
     pub fn texts_reached(&self, version: Version) -> io::Result<HashSet<String>> {
+        if let Some(as_read) = self.as_read(version)? {
+            return as_read.texts_of(version);
+        }
+        self.texts_of(version)
+    }
+
+    fn texts_of(&self, version: Version) -> io::Result<HashSet<String>> {
         let rows = self.with_source(|source| reached(&self.index, source, version))?;
         let mut texts = HashSet::new();
         visit_texts(
@@ -104,7 +136,7 @@ struct Guard<'a, S, T> {
     /// Rows reached before, by their numbers before.
     was: RowSet,
     /// Rows reached after, by their numbers after.
-    is: RowSet,
+    is: &'a RowSet,
 }
 
 impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
@@ -123,9 +155,15 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
         let tree = Tree::new(index);
         let written = Written::of(&tree);
         let place = |no: RowNo| written.as_ref().map_or(no, |written| written.place(no));
-        let strangers = strangers(&tree).unwrap_or_default();
+        let strangers = self.before.with_source(|source| strangers(&tree, source))?.unwrap_or_default();
         let copies = copies(&tree);
-        let rewound = rewound(&tree, &place, &now);
+        let left = rewound(&tree, &place, &now);
+        // Where lines have moved, their order is a guess, and the times must say the same.
+        let times = written.is_some().then(|| places_by_time(&tree));
+        let by_time = times.as_ref().map(|times| rewound(&tree, &|no| times[no as usize], &now));
+        let may_go = |no: RowNo| left.contains(no) && by_time.as_ref().is_none_or(|left| left.contains(no));
+        let may_not_come =
+            |no: RowNo| left.contains(no) || by_time.as_ref().is_some_and(|left| left.contains(no));
         let texts_after = texts(self.after, |no| self.is.contains(no))?;
         let texts_before = texts(self.before, |no| self.was.contains(no))?;
         let opens = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
@@ -133,7 +171,8 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
             .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
             .map(|no| copies.get(&no).copied().unwrap_or(no))
             .max_by_key(|no| place(*no));
-        for no in changed.into_iter().filter(|no| !strangers.contains(*no)) {
+        let is_stranger = |no: RowNo| strangers.rows.contains(no) && !strangers.doubtful.contains(no);
+        for no in changed.into_iter().filter(|no| !is_stranger(*no)) {
             let mut said = Vec::new();
             each_text(self.before, no, |text| said.push(TextId::of(text)))?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
@@ -152,10 +191,10 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
                     place(first) < place(compaction) && !(written.is_some() && since(then))
                 })
             };
-            if lost && !rewound.contains(first) && !is_summed_up() {
+            if lost && !may_go(first) && !is_summed_up() {
                 return self.found(HarmKind::Loses, no).map(Some);
             }
-            let back = !self.was.contains(no) && now.contains(no) && rewound.contains(first);
+            let back = !self.was.contains(no) && now.contains(no) && may_not_come(first);
             let is_new = |text: &TextId| texts_after.contains(text) && !texts_before.contains(text);
             if back && said.iter().any(is_new) {
                 return self.found(HarmKind::BringsBack, no).map(Some);

@@ -12,9 +12,11 @@ use crate::flags::Flags;
 use crate::image::Picture;
 use crate::json::decode;
 use crate::lines::{self, Buffer, Line};
+use crate::respelled::Spellings;
 use crate::rewritten::{self, Form};
 use crate::salvage::{Piece, salvage};
 use crate::time::Time;
+use crate::torn::Torn;
 use crate::visits::visit;
 
 /// A row's number in file order.
@@ -111,6 +113,8 @@ pub(crate) struct BrokenLine {
     pub(crate) len: usize,
     pub(crate) ended: bool,
     pub(crate) pieces: Vec<Piece>,
+    /// What is left of the row that was torn on it.
+    pub(crate) torn: Option<Torn>,
 }
 
 /// What a `last-prompt` row says of the leaf.
@@ -134,6 +138,9 @@ pub(crate) struct Index {
     pub(crate) pictures: Vec<(RowNo, u32)>,
     /// Rows whose parent is no row of the file, and the parent's id.
     pub(crate) dangling: Vec<(RowNo, u128)>,
+    /// Those of them whose parent is there, its id spelt in another way, and the parent.
+    pub(crate) respelled: Vec<(RowNo, RowNo)>,
+    spellings: Spellings,
     /// The newest `last-prompt` row since the last compaction (a boundary forgets it, measured on 2.1.325).
     pub(crate) checkpoint: Option<Checkpoint>,
     /// Rows whose time has no zone.
@@ -254,12 +261,23 @@ impl Index {
             }
             self.run += 1;
             self.broken_run = self.broken_run.max(self.run);
-            self.broken.push(BrokenLine { line: self.lines, offset, len: bytes.len(), ended, pieces });
+            let torn = pieces.iter().find_map(|piece| match piece {
+                Piece::Reject(range) => Torn::of(&bytes[range.clone()]),
+                _ => None,
+            });
+            self.broken.push(BrokenLine { line: self.lines, offset, len: bytes.len(), ended, pieces, torn });
         }
     }
 
     /// Adds a row; `len` is how many bytes of the file it is.
-    fn row(&mut self, offset: u64, len: usize, bytes: &[u8], facts: &Facts, session: &Option<String>) {
+    pub(crate) fn row(
+        &mut self,
+        offset: u64,
+        len: usize,
+        bytes: &[u8],
+        facts: &Facts,
+        session: &Option<String>,
+    ) {
         let Ok(no) = RowNo::try_from(self.rows.len()) else { return };
         let shift = self.lines.cast_signed() - i64::from(no) - 1;
         if self.line_shifts.last().map_or(0, |(_, shift)| *shift) != shift && self.lines > 0 {
@@ -269,6 +287,9 @@ impl Index {
         let uuid = match facts.uuid.filter(|id| id.start != id.end) {
             Some(id) => {
                 flags.set(Flags::FOREIGN_UUID, canonical(id.raw(bytes)).is_none());
+                if flags.contains(Flags::FOREIGN_UUID) {
+                    self.spellings.id(no, id.raw(bytes));
+                }
                 identity(id.raw(bytes))
             }
             None if facts.kind.in_tree() => {
@@ -290,7 +311,11 @@ impl Index {
             if self.last_id.1 == id.raw(bytes) {
                 parent = self.last_id.0;
             } else {
-                let id = identity(id.raw(bytes));
+                let raw = id.raw(bytes);
+                let id = canonical(raw).unwrap_or_else(|| {
+                    self.spellings.parent(no, raw);
+                    identity(raw)
+                });
                 match self.rows.iter().rev().take(NEAR).position(|row| row.uuid == id) {
                     Some(back) => parent = no - 1 - u32::try_from(back).unwrap_or_default(),
                     None => self.dangling.push((no, id)),
@@ -367,8 +392,9 @@ impl Index {
     }
 
     /// Resolves parents on the whole file: children may stand before them.
-    fn link(&mut self) {
+    pub(crate) fn link(&mut self) {
         self.resolve();
+        self.respelled = std::mem::take(&mut self.spellings).links(self);
         if self.summaries {
             self.boundless_summaries();
         }

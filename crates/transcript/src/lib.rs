@@ -5,9 +5,11 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read throwaway files that they made"))]
 
+mod as_read;
 mod attachment;
 mod beside;
 mod branches;
+mod by_time;
 mod class;
 mod conversation;
 mod copies;
@@ -28,6 +30,7 @@ mod own_prompt;
 mod patched;
 mod plan;
 mod reach;
+mod respelled;
 mod rewound;
 mod rewritten;
 mod salvage;
@@ -39,6 +42,7 @@ mod spoken;
 mod strangers;
 mod succession;
 mod time;
+mod torn;
 mod tree;
 mod visits;
 mod walked;

@@ -36,6 +36,10 @@ impl Loss {
                 }
             }
         }
+        // Agents compare ids as texts.
+        for (no, _) in &index.respelled {
+            tree.set_parent(*no, None);
+        }
         // No agent reads a row without a type.
         for no in tree.numbers().filter(|no| index.rows[*no as usize].is(Flags::NO_TYPE)) {
             tree.remove(no);

@@ -9,6 +9,7 @@ use crate::index::{BrokenLine, NONE, Row, RowNo};
 use crate::order::parents_first;
 use crate::salvage::Piece;
 use crate::same_id::{copies, nearest_twin};
+use crate::torn::behind_torn_prompts;
 use crate::tree::{RowSet, Tree};
 
 /// The row that a branch leaves: a row of the file, or an id that was lost from it.
@@ -24,7 +25,12 @@ pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &Ro
     let rows = tree.parent.len();
     let copies = copies(tree);
     let twins = Twins::of(tree, place, &copies);
-    let parent: Vec<RowNo> = tree.numbers().map(|no| twins.parent(tree, no, place)).collect();
+    let mut parent: Vec<RowNo> = tree.numbers().map(|no| twins.parent(tree, no, place)).collect();
+    // What follows a torn prompt stands for it.
+    let behind_torn = behind_torn_prompts(tree);
+    for (no, fork) in &behind_torn {
+        parent[*no as usize] = *fork;
+    }
     let order = parents_first(rows, |no| Some(parent[no]).filter(|no| *no != NONE).map(|no| no as usize));
     let stands = |no: RowNo| tree.is_own(no) && !copies.contains_key(&no);
     // Whether a row leads to a prompt before anybody else speaks, and whether it leads to a live row.
@@ -35,7 +41,7 @@ pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &Ro
             continue;
         }
         lives[no] |= live.contains(at);
-        asks[no] |= tree.is_prompt(at);
+        asks[no] |= tree.is_prompt(at) || behind_torn.contains_key(&at);
         if let Some(up) = tree.index.row_at(parent[no]) {
             lives[parent[no] as usize] |= lives[no];
             // Hooks may write before the prompt does. A stop hook belongs to the turn before.

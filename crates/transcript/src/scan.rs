@@ -204,6 +204,12 @@ impl<S: AsSource> Transcript<S> {
         Ok((scan, plan))
     }
 
+    /// The same file with another reading of it.
+    pub(crate) fn with_index<T>(&self, index: Index, source: T) -> Transcript<T> {
+        let (name, fallback_time) = (self.name.clone(), self.fallback_time);
+        Transcript { index, source, name, fallback_time, subagents: None, form: None }
+    }
+
     /// The bytes of a row as the agent wrote it.
     pub(crate) fn row_bytes(&self, row: &Row) -> io::Result<Vec<u8>> {
         self.with_source(|source| source.bytes(row.offset, row.len as usize))

@@ -113,7 +113,10 @@ struct TreeSkips {
 impl<'a> Tree<'a> {
     pub(crate) fn new(index: &'a Index) -> Tree<'a> {
         visit(index.rows.len());
-        let parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
+        let mut parent: Vec<RowNo> = index.rows.iter().map(|row| row.parent).collect();
+        for (no, named) in &index.respelled {
+            parent[*no as usize] = *named;
+        }
         let forward = parent.iter().enumerate().any(|(no, parent)| *parent != NONE && *parent as usize >= no);
         Tree {
             index,

@@ -165,6 +165,8 @@ impl<'a> Links<'a> {
         let mut base: Vec<RowNo> = self.tree.numbers().collect();
         if early * 4 >= links * 3 {
             base.reverse();
+        } else if let Some(cut) = self.rotation() {
+            base.rotate_left(cut);
         } else if early * 8 > links {
             // Metadata has no time and stays behind the row before it, and so do kinds that no agent knows.
             let mut last = i64::MIN;
@@ -183,6 +185,52 @@ impl<'a> Links<'a> {
         }
         self.root_from_the_future(&mut base);
         base
+    }
+
+    /// Where the file was cut in two and the parts changed places: where the part begins that was written first. Every row that
+    /// stands before the one it follows is of the other part, no other link leads across, and the times say so.
+    fn rotation(&self) -> Option<usize> {
+        let rows = self.parent.len();
+        let (mut from, mut to) = (1, rows.checked_sub(1)?);
+        let mut crossing = vec![0i64; rows + 1]; // how many links forbid each cut, as steps up and down
+        for at in self.tree.numbers().filter(|no| self.has_link(*no) && self.meant.original(*no) == *no) {
+            let (no, parent) = (at as usize, self.parent[at as usize] as usize);
+            if parent < no {
+                crossing[parent + 1] += 1;
+                crossing[no + 1] -= 1;
+            } else if self.is_early(at) {
+                (from, to) = (from.max(no + 1), to.min(parent));
+            }
+        }
+        // The time before each cut, and behind it.
+        let time = |no: usize| Some(self.tree.index.rows[no].time).filter(|time| *time != i64::MIN);
+        let mut behind = vec![None; rows + 1];
+        for no in (0..rows).rev() {
+            behind[no] = time(no).or(behind[no + 1]);
+        }
+        let (mut links, mut before, mut best) = (0, None, None);
+        for cut in 0..=to {
+            links += crossing[cut];
+            if cut >= from && links == 0 {
+                let drop = before.zip(behind[cut]).map_or(i64::MIN, |(a, b): (i64, i64)| a.saturating_sub(b));
+                // Of metadata in between, the checkpoints are of the end.
+                let is_behind_checkpoint = self.tree.index.rows[cut - 1].kind() == Kind::LastPrompt;
+                let is_better = |known: i64| drop > known || drop == known && is_behind_checkpoint;
+                if best.is_none_or(|(known, _)| is_better(known)) {
+                    best = Some((drop, cut));
+                }
+            }
+            before = time(cut).or(before);
+        }
+        let (_, cut) = best?;
+        let middle = |rows: &[crate::index::Row]| {
+            let mut times: Vec<i64> =
+                rows.iter().filter(|row| row.in_tree() && row.time != i64::MIN).map(|row| row.time).collect();
+            let middle = times.len() / 2;
+            (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
+        };
+        let (newer, older) = self.tree.index.rows.split_at(cut);
+        middle(older).zip(middle(newer)).is_none_or(|(older, newer)| older <= newer).then_some(cut)
     }
 
     /// A root whose time lies far ahead was sorted to the wrong end: it goes before the first row that follows it.

@@ -9,6 +9,7 @@ mod rewritten;
 mod shapes;
 mod stranded;
 mod tree;
+mod worse;
 
 use std::path::PathBuf;
 
@@ -227,6 +228,7 @@ pub fn all() -> Vec<Case> {
         shapes::cases(),
         rewritten::cases(),
         tree::cases(),
+        worse::cases(),
         request::cases(),
         place::cases(),
     ]

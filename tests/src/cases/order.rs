@@ -201,7 +201,7 @@ fn pairs() -> Vec<Case> {
     ]
 }
 
-fn put(base: &mut Base, rows: &[Row]) {
+pub(super) fn put(base: &mut Base, rows: &[Row]) {
     let all = base.rows();
     base.drop_rows(&all);
     base.append(rows);
@@ -324,7 +324,7 @@ fn equal_times(base: &mut Base) -> Result<()> {
     Ok(())
 }
 
-fn replace(bytes: &[u8], line: &[u8], with: &[u8]) -> Vec<u8> {
+pub(super) fn replace(bytes: &[u8], line: &[u8], with: &[u8]) -> Vec<u8> {
     let at = bytes.windows(line.len()).position(|window| window == line).unwrap_or(0);
     [&bytes[..at], with, &bytes[at + line.len()..]].concat()
 }

@@ -11,6 +11,7 @@ use crate::index::{NONE, RowNo, ToolRole};
 use crate::tree::{RowSet, Tree};
 
 use crate::rewound::Hooks;
+use crate::torn::behind_torn_prompts;
 
 use super::Mend;
 
@@ -33,10 +34,22 @@ impl Default for FirstRowsBelow {
 
 impl Mend<'_> {
     pub(super) fn links(&mut self) {
+        self.respelled();
         self.rings();
         self.dangling();
         self.elided();
         self.false_roots();
+    }
+
+    /// B1: the parent is there, its id spelt in another way.
+    fn respelled(&mut self) {
+        for (no, parent) in &self.tree.index.respelled {
+            if self.tree.parent[*no as usize] == *parent && !self.tree.is_gone(*no) {
+                self.orphans_fixed += 1;
+                self.found(Class::B1, *no, "the id of the row it follows is spelt as that row has it");
+                self.set_parent(*no, Some(*parent), Class::B1);
+            }
+        }
     }
 
     /// B5: in every ring some row stands before its parent; that link is the false one.
@@ -98,6 +111,7 @@ impl Mend<'_> {
         in_subagents.sort_unstable();
         let mut branches: HashMap<u128, RowNo> = HashMap::new();
         let (mut lost_ids, hooks): (HashMap<u128, bool>, _) = (HashMap::new(), Hooks::default());
+        let behind_torn = behind_torn_prompts(&self.tree);
         for (no, id) in dangling {
             let row = self.tree.row(no);
             let elsewhere = in_subagents.binary_search(&id).is_ok();
@@ -114,7 +128,9 @@ impl Mend<'_> {
                 Kind::System => !row.flags.intersects(Flags::STOP_HOOK | Flags::COMPACT_BOUNDARY),
                 _ => false,
             };
-            if begins {
+            if let Some(fork) = behind_torn.get(&no) {
+                earlier = Some(*fork);
+            } else if begins {
                 let first = *branches.entry(id).or_insert(no);
                 let place = self.tree.parent[first as usize];
                 // A row that has lost its own id is the one that both mean.

@@ -108,7 +108,13 @@ impl Fixes {
 
     fn block(&self, item: &Outline, row: &[u8], calls: &mut Vec<u64>) -> Fate {
         if !item.is_object() {
-            return if self.has(Class::A8) { Fate::Goes } else { Fate::Stays };
+            return match &item.node {
+                _ if !self.has(Class::A8) => Fate::Stays,
+                Node::String(said) if !is_blank(said.raw(row)) => {
+                    Fate::Becomes([br#"{"type":"text","text":"#, &row[item.range.clone()], b"}"].concat())
+                }
+                _ => Fate::Goes,
+            };
         }
         let kind = item.get("type").and_then(|kind| kind.text(row)).unwrap_or_default();
         let raw = |key: &str| match item.get(key).map(|value| &value.node) {
@@ -268,6 +274,11 @@ fn whole_message(row: Vec<u8>) -> Option<Vec<u8>> {
             return Some(splice(&row, said, &block));
         }
         Some((Node::String(_) | Node::Array(_), _)) => return Some(row),
+        // One block without its list: what it says is readable.
+        Some((Node::Object(_), block)) if is_block(content, &row) => {
+            let list = [b"[", &row[block.clone()], b"]"].concat();
+            return Some(splice(&row, block, &list));
+        }
         _ => {}
     }
     let placeholder: &[u8] = if is_reply {
@@ -276,6 +287,11 @@ fn whole_message(row: Vec<u8>) -> Option<Vec<u8>> {
         br#"{"role":"user","content":"(this message could not be read)"}"#
     };
     super::row_text::set_member(&row, "message", placeholder)
+}
+
+/// Whether this says what kind of block it is.
+fn is_block(value: Option<&Outline>, row: &[u8]) -> bool {
+    value.and_then(|value| value.get("type")?.text(row)).is_some_and(|kind| !kind.is_empty())
 }
 
 /// Gives a row without a type the one that its role tells, where the agent writes it: before the message.

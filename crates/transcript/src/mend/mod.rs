@@ -142,7 +142,7 @@ fn plan_in_place(index: &Index, source: &dyn Source, options: &Options<'_>) -> i
         another_round: false,
     };
     mend.bytes();
-    if mend.glued_in_another_order() || mend.strangers() || mend.duplicates()? {
+    if mend.glued_in_another_order() || mend.strangers()? || mend.duplicates()? {
         mend.another_round = true;
         let leaf = mend.live_end().and_then(|end| mend.tree.climb(end));
         return mend.finish(leaf);

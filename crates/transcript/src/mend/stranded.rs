@@ -30,7 +30,10 @@ impl Mend<'_> {
     fn early_resumes(&mut self) {
         let Some(leaf) = self.live_end() else { return };
         let (mut newest, mut late): (Option<Vec<RowNo>>, _) = (None, RowSet::default());
+        let mut spoken = false; // whether somebody has spoken since
         for no in self.tree.walk(leaf) {
+            let went_on = spoken;
+            spoken |= self.tree.row(no).kind().is_turn();
             let (row, parent) = (self.tree.row(no), self.tree.parent[no as usize]);
             let answers = self.tree.index.row_at(parent).is_some_and(|parent| parent.kind() == Kind::User);
             if row.kind() != Kind::Assistant || row.is(Flags::HAS_CALL) || !answers {
@@ -51,7 +54,10 @@ impl Mend<'_> {
             let says_nothing =
                 self.row_bytes(no).is_ok_and(|bytes| memchr::memmem::find(&bytes, NO_RESPONSE).is_some());
             let newest = newest.get_or_insert_with(|| self.newest_until());
-            if says_nothing && newest[no as usize] == parent && self.tree.descends(tail, parent) {
+            // Where nobody has spoken since, no user went back in order to hear nothing.
+            let unasked = !went_on && !self.went_back(tail..no);
+            if says_nothing && (unasked || newest[no as usize] == parent) && self.tree.descends(tail, parent)
+            {
                 self.found(Class::B7, no, "it follows the turn that was the last");
                 self.set_parent(no, Some(tail), Class::B7);
             }

@@ -184,12 +184,18 @@ impl Splitter {
     }
 
     /// Whether a row begins on this line, though the one before it is not closed: it is a whole row, it begins as agents
-    /// begin rows, or it is a `{` as far to the left as the open row's while that one's members are indented.
+    /// begin rows, or it is a `{` as far to the left as the open row's while that one's members are indented or stand on
+    /// the line of their bracket.
     fn restarts(&mut self, line: Range<usize>) -> bool {
         let line = self.text[line].trim_ascii();
         if line == b"{" {
             let open = &self.text[self.start..self.seen];
-            let second = memchr::memchr(b'\n', open).map_or(0, |at| at + 1);
+            let first = memchr::memchr(b'\n', open).unwrap_or(open.len());
+            // A row that began with more than its bracket is one that was not formatted, and it is torn.
+            if open[..first].trim_ascii().len() > 1 {
+                return true;
+            }
+            let second = (first + 1).min(open.len());
             let deeper = open[second..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             return deeper > self.indent;
         }
@@ -270,5 +276,7 @@ mod tests {
             &[(0, "x{\"a\":\"b"), (8, &format!("V{row}")), (21, &format!("V{row}"))],
         );
         check("{\n  \"a\": \"b\n{\n  \"c\": 1\n}", &[(0, "x{\n  \"a\": \"b"), (12, "V{\n  \"c\": 1\n}")]);
+        check("{\"a\":\"b\n{\n  \"c\": 1\n}", &[(0, "x{\"a\":\"b"), (8, "V{\n  \"c\": 1\n}")]);
+        check("{\"a\":{\r\n{\r\n\t\"c\": 1\r\n}", &[(0, "x{\"a\":{"), (8, "V{\r\n\t\"c\": 1\r\n}")]);
     }
 }
