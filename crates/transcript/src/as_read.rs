@@ -11,6 +11,7 @@ use crate::index::Index;
 use crate::json::Cursor;
 use crate::lines::{self, Buffer};
 use crate::models::Version;
+use crate::scan::{AsSource, Transcript, is_uuid};
 use crate::source::{FromStart, Source};
 
 /// How much is read at once.
@@ -22,16 +23,34 @@ const TRIES: u64 = 16;
 /// A reader that stops so near to the end of what is there may want more.
 const NEAR_END: usize = 16;
 
+/// The source of another transcript.
+pub(crate) struct Borrowed<'a>(&'a dyn Source);
+
+impl AsSource for Borrowed<'_> {
+    fn as_source(&self) -> &dyn Source {
+        self.0
+    }
+}
+
+impl<S: AsSource> Transcript<S> {
+    /// The file as a version of the agent reads it, where its lines are not its rows.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn as_read(&self, version: Version) -> io::Result<Option<Transcript<Borrowed<'_>>>> {
+        let has_rows_over_lines = || version == Version::V325 && !self.index.broken.is_empty();
+        if self.form.is_none() && !has_rows_over_lines() {
+            return Ok(None);
+        }
+        let source = self.source.as_source();
+        let name = self.name.as_deref().filter(|name| is_uuid(name));
+        let index = index(source, self.index.size, name, version)?;
+        Ok(Some(self.with_index(index, Borrowed(source))))
+    }
+}
+
 /// The rows that a version reads.
-///
-/// # Errors
-/// The file cannot be read.
-pub(crate) fn index(
-    source: &dyn Source,
-    size: u64,
-    name: Option<&str>,
-    version: Version,
-) -> io::Result<Index> {
+fn index(source: &dyn Source, size: u64, name: Option<&str>, version: Version) -> io::Result<Index> {
     let mut index = Index::default();
     index.size = size;
     let (mut facts, session) = (Facts::default(), name.map(str::to_owned));

@@ -8,7 +8,6 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
-use crate::as_read;
 use crate::by_time::places_by_time;
 use crate::flags::Flags;
 use crate::index::{Index, NONE, RowNo};
@@ -16,8 +15,7 @@ use crate::json::{Node, Outline};
 use crate::models::{Version, reached};
 use crate::rewound::rewound;
 use crate::same_id::copies;
-use crate::scan::{AsSource, Transcript, is_uuid};
-use crate::source::Source;
+use crate::scan::{AsSource, Transcript};
 use crate::strangers::strangers;
 use crate::tree::{RowSet, Tree};
 use crate::written::Written;
@@ -65,40 +63,26 @@ impl<S: AsSource> Transcript<S> {
     /// Rows cannot be read again.
     pub fn harm_since<T: AsSource>(&self, before: &Transcript<T>) -> io::Result<Option<Harm>> {
         for version in Version::ALL {
-            let is = self.with_source(|source| reached(&self.index, source, version))?;
-            let was = before.with_source(|source| reached(&before.index, source, version))?;
-            if let Some(harm) = (Guard { was, is: &is, before, after: self, version }).harm()? {
+            let guard = Guard {
+                was: before.with_source(|source| reached(&before.index, source, version))?,
+                is: self.with_source(|source| reached(&self.index, source, version))?,
+                before,
+                after: self,
+                version,
+            };
+            if let Some(harm) = guard.harm()? {
                 return Ok(Some(harm));
             }
             // Where lines are not rows, an agent may read other rows than we do.
-            let Some(before) = before.as_read(version)? else { continue };
-            let was = before.with_source(|source| reached(&before.index, source, version))?;
-            if let Some(harm) = (Guard { was, is: &is, before: &before, after: self, version }).harm()? {
-                return Ok(Some(harm));
+            if let Some(before) = before.as_read(version)? {
+                let was = before.with_source(|source| reached(&before.index, source, version))?;
+                let guard = Guard { was, is: guard.is, before: &before, after: self, version };
+                if let Some(harm) = guard.harm()? {
+                    return Ok(Some(harm));
+                }
             }
         }
         Ok(None)
-    }
-
-    /// The file as a version of the agent reads it, where its lines are not its rows.
-    fn as_read(&self, version: Version) -> io::Result<Option<Transcript<Borrowed<'_>>>> {
-        let has_rows_over_lines = || version == Version::V325 && !self.index.broken.is_empty();
-        if self.form.is_none() && !has_rows_over_lines() {
-            return Ok(None);
-        }
-        let source = self.source.as_source();
-        let name = self.name.as_deref().filter(|name| is_uuid(name));
-        let index = as_read::index(source, self.index.size, name, version)?;
-        Ok(Some(self.with_index(index, Borrowed(source))))
-    }
-}
-
-/// The source of another transcript.
-struct Borrowed<'a>(&'a dyn Source);
-
-impl AsSource for Borrowed<'_> {
-    fn as_source(&self) -> &dyn Source {
-        self.0
     }
 }
 
@@ -136,7 +120,7 @@ struct Guard<'a, S, T> {
     /// Rows reached before, by their numbers before.
     was: RowSet,
     /// Rows reached after, by their numbers after.
-    is: &'a RowSet,
+    is: RowSet,
 }
 
 impl<S: AsSource, T: AsSource> Guard<'_, S, T> {

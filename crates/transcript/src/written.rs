@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::facts::Kind;
 use crate::flags::Flags;
-use crate::index::{NONE, RowNo};
+use crate::index::{NONE, Row, RowNo};
 use crate::order::parents_first;
 use crate::same_id::Meant;
 use crate::tree::Tree;
@@ -30,11 +30,14 @@ impl Written {
     /// Nothing where the file has its order: no row stands before the one it follows, but for false links.
     pub(crate) fn of(tree: &Tree<'_>) -> Option<Written> {
         let is_repeated = |no: RowNo| tree.row(no).is(Flags::REPEATED);
-        if !tree.forward && !tree.numbers().any(is_repeated) {
+        // A compaction has nothing before it: the file may have been cut right there, and then no link tells.
+        let in_tree = |no: &RowNo| tree.row(*no).in_tree() && !tree.row(*no).is(Flags::SIDECHAIN);
+        let compaction = tree.numbers().find(in_tree).filter(|no| tree.row(*no).is(Flags::COMPACT_BOUNDARY));
+        if !tree.forward && compaction.is_none() && !tree.numbers().any(is_repeated) {
             return None;
         }
         let links = Links::of(tree);
-        if !tree.forward && !links.meant.has_twins() {
+        if !tree.forward && compaction.is_none() && !links.meant.has_twins() {
             return None;
         }
         let (mut count, mut early) = (0usize, Vec::new());
@@ -43,6 +46,9 @@ impl Written {
             if links.is_early(no) {
                 early.push(no);
             }
+        }
+        if early.is_empty() {
+            early.extend(compaction.filter(|_| links.rotation().is_some()));
         }
         if early.is_empty() {
             return None;
@@ -191,7 +197,7 @@ impl<'a> Links<'a> {
     /// stands before the one it follows is of the other part, no other link leads across, and the times say so.
     fn rotation(&self) -> Option<usize> {
         let rows = self.parent.len();
-        let (mut from, mut to) = (1, rows.checked_sub(1)?);
+        let (mut from, mut to, mut is_told) = (1, rows.checked_sub(1)?, false);
         let mut crossing = vec![0i64; rows + 1]; // how many links forbid each cut, as steps up and down
         for at in self.tree.numbers().filter(|no| self.has_link(*no) && self.meant.original(*no) == *no) {
             let (no, parent) = (at as usize, self.parent[at as usize] as usize);
@@ -199,7 +205,7 @@ impl<'a> Links<'a> {
                 crossing[parent + 1] += 1;
                 crossing[no + 1] -= 1;
             } else if self.is_early(at) {
-                (from, to) = (from.max(no + 1), to.min(parent));
+                (from, to, is_told) = (from.max(no + 1), to.min(parent), true);
             }
         }
         // The time before each cut, and behind it.
@@ -223,14 +229,25 @@ impl<'a> Links<'a> {
             before = time(cut).or(before);
         }
         let (_, cut) = best?;
-        let middle = |rows: &[crate::index::Row]| {
-            let mut times: Vec<i64> =
-                rows.iter().filter(|row| row.in_tree() && row.time != i64::MIN).map(|row| row.time).collect();
-            let middle = times.len() / 2;
-            (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
+        let times = |rows: &[Row]| -> Vec<i64> {
+            rows.iter().filter(|row| row.in_tree() && row.time != i64::MIN).map(|row| row.time).collect()
         };
         let (newer, older) = self.tree.index.rows.split_at(cut);
-        middle(older).zip(middle(newer)).is_none_or(|(older, newer)| older <= newer).then_some(cut)
+        let (mut newer, mut older) = (times(newer), times(older));
+        if !is_told {
+            // No link tells: then every single time must.
+            let is_newer =
+                older.iter().max().zip(newer.iter().min()).is_some_and(|(older, newer)| older < newer);
+            return is_newer.then_some(cut);
+        }
+        if newer.is_empty() || older.is_empty() {
+            return Some(cut);
+        }
+        let middle = |times: &mut Vec<i64>| {
+            let middle = times.len() / 2;
+            *times.select_nth_unstable(middle).1
+        };
+        (middle(&mut older) <= middle(&mut newer)).then_some(cut)
     }
 
     /// A root whose time lies far ahead was sorted to the wrong end: it goes before the first row that follows it.
