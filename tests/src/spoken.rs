@@ -4,9 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use agents::SessionKey;
 use anyhow::{Result, ensure};
+use jiff::Timestamp;
 use serde_json::json;
+use store::snapshots::{Shelf, Snapshot, Why};
 
 use crate::believed::Said;
 use crate::home::Home;
@@ -89,6 +93,17 @@ pub fn filled(session: &str) -> Result<Home> {
     write(state.join(format!("cache/launch/00000000-0000-4000-8000-000000000000/{session}.txt")), SAID)?;
     write(state.join(format!("snapshots/context/{session}.md")), SAID)?;
     write(state.join(format!("session-health/{session}.broken-1")), SAID)?;
+    // An agent that came after it in its pane: what the pane showed has both.
+    let shelf =
+        Shelf { folder: state.join("snapshots"), keep: 9, keep_for: Duration::from_secs(900_000), key: None };
+    shelf.put(&Snapshot {
+        session: SessionKey::parse(OTHER)?,
+        at: Timestamp::now(),
+        why: Why::Stop,
+        pane: "work:0.0".to_owned(),
+        screen_only: false,
+        text: format!("{SAID}\n"),
+    })?;
     let decided = json!({"schema": 1, "panes": [
         {"sessionId": session, "reason": SAID, "evidence": [{"says": SAID}]},
         {"sessionId": OTHER, "reason": KEPT},

@@ -210,6 +210,10 @@ fn what_is_lost_goes_on_from_its_screen() {
     assert_eq!(lab.record(fresh).unwrap()["previousIds"], json!([id(&record)]));
     let words = rekindle(&lab, &["status"]);
     assert!(words.stdout.contains("Restored: 1/1 sessions"), "{}", words.words());
+    // Forgetting the old session names the one that was told what was said.
+    let forgotten = rekindle(&lab, &["vault", "forget", &id(&record), "--yes"]);
+    let told = format!("{} went on with its work", &fresh[..8]);
+    assert!(forgotten.stderr.contains(&told), "{}", forgotten.words());
 
     // What was taken over is not started a second time unasked.
     for dry in [true, false] {

@@ -153,6 +153,7 @@ impl Eraser<'_> {
         self.clear_record(&subject)?;
         let mut unreachable = history::rewrite(state, &subject)?;
         unreachable.extend(prompts_left(config, session));
+        unreachable.extend(self.successors(&subject)?);
         for key in &subject.keys {
             self.vault().end_forgetting(key)?;
         }
@@ -162,6 +163,22 @@ impl Eraser<'_> {
         let held_by: BTreeSet<String> = of_it.flat_map(|tombstone| tombstone.held_by).collect();
         let held_by = held_by.into_iter().filter(|name| !own(name)).collect();
         Ok(Forgotten { held_by, unreachable, left })
+    }
+
+    /// Sessions that have gone on with its work and were told what was said, one sentence each.
+    fn successors(&self, subject: &Subject) -> Result<Vec<String>, Error> {
+        let state = &self.settler.state;
+        let mut found = Vec::new();
+        for key in store::record::keys(state)? {
+            let held = store::record::load(state, self.settler.key.reading(), &key)?;
+            if held.is_some_and(|held| held.record.previous_ids.contains(&subject.session)) {
+                let short = key.short();
+                found.push(format!(
+                    "{short} went on with its work, was told what was said, and keeps it: rekindle vault forget {short}"
+                ));
+            }
+        }
+        Ok(found)
     }
 
     /// What is to be forgotten, gathered before anything goes.
@@ -217,6 +234,13 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// Whether a pane of this name was this conversation's at some time.
+    pub(crate) fn has_been_at(&self, reference: &str) -> bool {
+        let Some(held) = &self.held else { return false };
+        let places = held.record.runs.iter().filter_map(|run| run.tmux.as_ref());
+        places.chain(&held.record.place).any(|place| place.reference == reference)
+    }
+
     /// Whether a pane of a server was this conversation's.
     pub(crate) fn was_in(&self, server: (u32, i64), pane: &str) -> bool {
         let Some(held) = &self.held else { return false };

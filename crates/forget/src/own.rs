@@ -7,6 +7,7 @@ use agents::claude::are_two_accounts;
 use store::SessionText;
 use store::durable::{self, Sync};
 
+use crate::words::About;
 use crate::{Eraser, Error, Subject, reading};
 
 impl Eraser<'_> {
@@ -41,8 +42,10 @@ impl Eraser<'_> {
         for launch in list(&state.launches())? {
             durable::remove(&launch.join(format!("{}.txt", session.id())))?;
         }
-        durable::remove_tree(&state.snapshots().join(session.as_str()))?;
-        durable::remove_tree(&self.snapshots.join(session.as_str()))?;
+        for folder in [&state.snapshots(), &self.snapshots] {
+            durable::remove_tree(&folder.join(session.as_str()))?;
+            erase_on_other_screens(folder, subject)?;
+        }
         // Records that could not be read and were set aside.
         let aside = format!("{session}.");
         for path in list(&state.session_health())? {
@@ -109,6 +112,21 @@ impl Eraser<'_> {
         }
         Ok(())
     }
+}
+
+/// Removes snapshots of other conversations that show this one: an agent that follows another one in its pane is shown below it.
+fn erase_on_other_screens(folder: &Path, subject: &Subject) -> Result<(), Error> {
+    for others in list(folder)?.into_iter().filter(|path| path.is_dir()) {
+        for path in list(&others)? {
+            // What cannot be read is no snapshot, or cannot be shown either.
+            let Ok(snapshot) = store::snapshots::read(&path) else { continue };
+            let about = if subject.has_been_at(&snapshot.pane) { About::It } else { About::Anything };
+            if subject.words.are_in(&snapshot.text, about) {
+                durable::remove(&path)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A spool with blanks in place of every line that is not another account's: the other record's place in it stays the same.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use store::durable;
+use store::mac::{self, Origin};
 
 use crate::logs::scrub_lines;
 use crate::scrub::scrub;
@@ -22,7 +23,10 @@ impl Eraser<'_> {
         for part in store::PARTS.iter().filter(|part| !ELSEWHERE.contains(part)) {
             let _alone =
                 (*part == "operations").then(|| store::operations::lock(&self.settler.state)).transpose()?;
-            erase_in(&root.join(part), subject)?;
+            match *part {
+                "decisions" => self.erase_decisions(subject)?,
+                part => erase_in(&root.join(part), subject)?,
+            }
         }
         for path in entries(root)?.iter().filter(|path| is_temporary(path)) {
             erase_in(path, subject)?;
@@ -35,6 +39,33 @@ impl Eraser<'_> {
                     erase_in(&path, subject)?;
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl Eraser<'_> {
+    /// Takes it out of the decision records. One that this machine wrote stays its own: its restore can still be undone.
+    fn erase_decisions(&self, subject: &Subject) -> Result<(), Error> {
+        let key = self.settler.key.writing()?;
+        for path in entries(&self.settler.state.decisions())? {
+            let text = store::files::read_own(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            let value = text.as_ref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let (Some(text), Some(mut value)) = (text, value) else {
+                erase_in(&path, subject)?;
+                continue;
+            };
+            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_genuine = key.origin(mac::Subject::Decision(&id), &text) == Origin::Genuine;
+            if !scrub(&mut value, subject) {
+                continue;
+            }
+            if let Value::Object(members) = &mut value {
+                members.remove("mac");
+            }
+            let text = format!("{value:#}\n");
+            let text = if is_genuine { key.seal(mac::Subject::Decision(&id), &text) } else { text };
+            durable::replace(&path, text.as_bytes())?;
         }
         Ok(())
     }

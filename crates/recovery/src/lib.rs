@@ -49,7 +49,7 @@ pub use outcome::{Continued, Outcome, Restored};
 pub use pane_match::{Live, Match, MatchedBy, Occupant};
 pub use plan::{Asked, Asks, PaneStep, Plan, SavedText, ServerPlan, Wanted, Weighed, plan};
 pub use recipe::Recipe;
-pub use record::{DecisionRecord, PaneDecision, decisions};
+pub use record::{DecisionRecord, PaneDecision, decisions, genuine_decisions};
 pub use recover_one::{Destination, bring_back, if_nobody_were_in_it};
 pub use search_log::SearchLog;
 pub use selector::Selector;

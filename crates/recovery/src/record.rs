@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::StateDir;
 use store::durable;
+use store::mac::{Key, Origin, Subject};
 
 use crate::decide::Act;
 use crate::outcome::{Outcome, Restored};
@@ -45,6 +46,9 @@ pub struct DecisionRecord {
     pub undone: Option<Timestamp>,
     /// Every pane that it concerned.
     pub panes: Vec<PaneDecision>,
+    /// Whether this machine wrote it. Any other one is shown, and nothing is done because of it.
+    #[serde(skip)]
+    pub is_genuine: bool,
 }
 
 /// What was decided about one pane, and what came of it.
@@ -190,6 +194,7 @@ impl DecisionRecord {
             finished: false,
             undone: None,
             panes,
+            is_genuine: true,
         }
     }
 
@@ -242,14 +247,21 @@ impl DecisionRecord {
         })
     }
 
-    /// Writes it down.
+    /// Writes it down, with this machine's code. The id is a time, never a path.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub fn store(&self, state: &StateDir) -> Result<(), durable::Error> {
-        durable::private_dir(&state.decisions())?;
+    /// It cannot be written, or its id is no name of a file.
+    pub fn store(&self, state: &StateDir, key: &Key) -> Result<(), durable::Error> {
+        let folder = state.decisions();
+        let is_name = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+        if !is_name(&self.restore_id) || self.restore_id.starts_with('.') {
+            let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+            return Err(durable::Error::new("write a decision record below", &folder, source));
+        }
+        durable::private_dir(&folder)?;
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        durable::replace(&state.decisions().join(format!("{}.json", self.restore_id)), text.as_bytes())?;
+        let text = key.seal(Subject::Decision(&self.restore_id), &text);
+        durable::replace(&folder.join(format!("{}.json", self.restore_id)), text.as_bytes())?;
         let names = names(state);
         for old in names.iter().take(names.len().saturating_sub(KEEP)) {
             durable::remove(&state.decisions().join(old))?;
@@ -269,19 +281,55 @@ fn names(state: &StateDir) -> Vec<String> {
     names
 }
 
-/// The decision records, the newest first; what cannot be read is passed over.
-pub fn decisions(state: &StateDir) -> impl Iterator<Item = DecisionRecord> {
-    let folder = state.decisions();
-    names(state)
-        .into_iter()
-        .rev()
-        .filter_map(move |name| serde_json::from_slice(&store::files::read_own(folder.join(name)).ok()?).ok())
+/// The decision records, the newest first; what cannot be read, or lies under another name than its own, is passed over.
+pub fn decisions(state: &StateDir, key: Option<&Key>) -> impl Iterator<Item = DecisionRecord> + use<> {
+    let (folder, key) = (state.decisions(), key.cloned());
+    names(state).into_iter().rev().filter_map(move |name| {
+        let text = String::from_utf8(store::files::read_own(folder.join(&name)).ok()?).ok()?;
+        let mut record: DecisionRecord = serde_json::from_str(&text).ok()?;
+        if name.strip_suffix(".json") != Some(&record.restore_id) {
+            return None;
+        }
+        let origin = key.as_ref().map(|key| key.origin(Subject::Decision(&record.restore_id), &text));
+        record.is_genuine = origin == Some(Origin::Genuine);
+        Some(record)
+    })
+}
+
+/// The decision records that this machine wrote, the newest first: what something may be done because of.
+pub fn genuine_decisions(
+    state: &StateDir,
+    key: Option<&Key>,
+) -> impl Iterator<Item = DecisionRecord> + use<> {
+    decisions(state, key).filter(|record| record.is_genuine)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::{ServerPlan, a_step};
+
+    #[test]
+    fn only_what_this_machine_wrote_is_genuine_and_no_id_is_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let key = Key::create(&dir.path().join("key")).unwrap();
+        let record =
+            |id: &str| DecisionRecord::of(&Plan::default(), id.to_owned(), "manual", Timestamp::UNIX_EPOCH);
+        record("20260101T000000.000Z").store(&state, &key).unwrap();
+        let genuine = |key: Option<&Key>| genuine_decisions(&state, key).count();
+        assert_eq!((genuine(Some(&key)), genuine(None)), (1, 0));
+        let path = state.decisions().join("20260101T000000.000Z.json");
+        let text = String::from_utf8(store::files::read_own(&path).unwrap()).unwrap();
+        // Under another name it is nobody's, and edited it is shown alone.
+        durable::replace(&state.decisions().join("20270101T000000.000Z.json"), text.as_bytes()).unwrap();
+        assert_eq!(decisions(&state, Some(&key)).count(), 1);
+        durable::replace(&path, text.replace("manual", "edited").as_bytes()).unwrap();
+        assert_eq!((decisions(&state, Some(&key)).count(), genuine(Some(&key))), (1, 0));
+        for id in ["../r", "/r", "a/b", ".r"] {
+            assert!(record(id).store(&state, &key).is_err(), "{id}");
+        }
+    }
 
     /// What was there is named at once, what was made when it is there, and each agent has its own time.
     #[test]
@@ -314,12 +362,13 @@ mod tests {
     fn the_newest_come_first_and_the_oldest_go() {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
+        let key = Key::create(&dir.path().join("key")).unwrap();
         for at in 0..KEEP + 3 {
             let id = format!("r{at:03}");
             let record = DecisionRecord::of(&Plan::default(), id, "manual", Timestamp::UNIX_EPOCH);
-            record.store(&state).unwrap();
+            record.store(&state, &key).unwrap();
         }
-        let ids: Vec<String> = decisions(&state).map(|record| record.restore_id).collect();
+        let ids: Vec<String> = decisions(&state, Some(&key)).map(|record| record.restore_id).collect();
         assert_eq!((ids.len(), ids[0].as_str(), ids[KEEP - 1].as_str()), (KEEP, "r052", "r003"));
     }
 }

@@ -93,9 +93,11 @@ pub fn undo_plan(
     record.panes.iter().filter_map(step).collect()
 }
 
-/// The pane, where its server is still the same.
+/// The pane, where its server is still the same. One that the restore made carries its mark: a record that somebody edited
+/// closes no other pane.
 fn finished(pane: &PaneDecision, live: &Live) -> Option<String> {
-    pane.id.clone().filter(|_| pane.server == Some((live.shot.pid, live.shot.start_time)))
+    let id = pane.id.clone().filter(|_| pane.server == Some((live.shot.pid, live.shot.start_time)))?;
+    (!pane.made || live.marks.get(&pane.mark) == Some(&id)).then_some(id)
 }
 
 /// The pane of a restore that was killed, where something of it is there.

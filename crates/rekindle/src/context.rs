@@ -143,6 +143,11 @@ impl Context {
         }
     }
 
+    /// The machine's key, for what is written with its code.
+    pub(crate) fn writing_key(&self) -> Result<Key, Failure> {
+        Ok(self.settler()?.key.writing()?.clone())
+    }
+
     /// The machine's key, where it is this state directory's own.
     pub(crate) fn reading_key(&self) -> Option<Key> {
         let found = MachineKey::look(&self.repairer.state, &self.around.machine_key).ok().flatten();

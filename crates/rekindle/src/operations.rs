@@ -86,7 +86,9 @@ impl History {
             all: operations::list(state),
             filed: BTreeSet::new(),
             state_dir: state.path().to_path_buf(),
-            restores: recovery::decisions(state).map(|record| (record.restore_id.clone(), record)).collect(),
+            restores: recovery::genuine_decisions(state, context.reading_key().as_ref())
+                .map(|record| (record.restore_id.clone(), record))
+                .collect(),
             changes: context.repairer.changes().into_iter().map(|one| (one.backup.clone(), one)).collect(),
             damaged_changes: context.repairer.damaged_changes().into_iter().collect(),
             damaged: Vec::new(),

@@ -174,7 +174,7 @@ pub(crate) fn act(
         effect.save = manner.save.map(str::to_owned);
         effect.count = Some(record.panes.len() as u64);
         context.repairer.note_effect(effect)?;
-        record.store(state)?;
+        record.store(state, &context.writing_key()?)?;
     }
     let total = agents_of(plan).count();
     let running = Running::begin(context, &settled.records, plan, record, waited.is_none());
@@ -219,7 +219,7 @@ pub(crate) fn act(
         tmux::Listing::Alive(server) => Some((server.id.pid, server.id.started)),
         _ => None,
     });
-    record.store(state)?;
+    record.store(state, &context.writing_key()?)?;
     let restored = panes.iter().filter(|pane| pane.outcome.is_back()).count();
     let missing = missing_rows(context);
     let done = Done { restore_id, panes, restored, total, started, missing };

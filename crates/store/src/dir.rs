@@ -73,7 +73,8 @@ impl StateDir {
     pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
         let path = path.into();
         match Self::open(&path) {
-            Err(StateDirError::Io(_)) => Ok(Self(path)),
+            // A file in its place is a mistake to be said.
+            Err(StateDirError::Io(_)) if path.is_dir() || !path.exists() => Ok(Self(path)),
             opened => opened,
         }
     }

@@ -37,6 +37,8 @@ pub enum Subject<'a> {
     Snapshot(&'a SessionKey),
     /// What a fresh agent of a session is told.
     Context(&'a SessionKey),
+    /// The decision record of a restore, by its id.
+    Decision(&'a str),
 }
 
 impl Subject<'_> {
@@ -47,6 +49,7 @@ impl Subject<'_> {
             Subject::SpoolLine(session) => ("spool line", session.as_str()),
             Subject::Snapshot(session) => ("snapshot", session.as_str()),
             Subject::Context(session) => ("context", session.as_str()),
+            Subject::Decision(id) => ("decision", id),
         }
     }
 }

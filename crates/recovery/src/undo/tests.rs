@@ -111,6 +111,16 @@ fn a_restore_that_was_killed_is_taken_back_as_far_as_it_came() {
     assert_eq!(plan(&there, Occupant::Waiting, &BTreeMap::new()), []);
 }
 
+/// A record that says to have made a pane which does not carry its mark was edited.
+#[test]
+fn a_pane_without_the_mark_of_the_restore_stays() {
+    let edited = restore(|record| record.panes[0].mark = "9.9-2".to_owned());
+    assert_eq!(plan(&edited, Occupant::Shell, &BTreeMap::new()), []);
+    assert_eq!(plan(&edited, its_agent(), &conversation(2, 2)), []);
+    let own = restore(|_| {});
+    assert_eq!(plan(&own, Occupant::Shell, &BTreeMap::new()), [TakenBack::Close]);
+}
+
 #[test]
 fn another_life_of_the_server_is_nobodys() {
     let before = restore(|record| record.panes[0].server = Some((10, 22)));

@@ -133,7 +133,7 @@ pub(super) fn plan_of_current(context: &Context, settled: &Settled) -> Option<Pl
 /// What the last restore did.
 fn last(context: &Context, as_json: bool) -> Result<Exit, Failure> {
     restoring::look_again(context);
-    let newest = recovery::decisions(&context.repairer.state).next();
+    let newest = recovery::decisions(&context.repairer.state, context.reading_key().as_ref()).next();
     if let Some(record) = newest.filter(DecisionRecord::is_open) {
         return unfinished(context, &record, as_json);
     }

@@ -13,7 +13,9 @@ use crate::survey::Survey;
 
 /// The last restore, where it never came to its end.
 fn open(context: &Context) -> Option<DecisionRecord> {
-    recovery::decisions(&context.repairer.state).next().filter(DecisionRecord::is_open)
+    let key = context.reading_key();
+    let newest = recovery::decisions(&context.repairer.state, key.as_ref()).next();
+    newest.filter(|record| record.is_genuine && record.is_open())
 }
 
 /// Writes down what has come of the panes of an interrupted restore. Nothing while a restore runs.
@@ -53,7 +55,8 @@ pub(super) fn take_stock_now(context: &Context, settled: &Settled) {
         (pane.outcome, pane.now_in) = (Some(json!(outcome)), now_in);
         pane.outcome_reason = Some(reason.to_owned());
     }
-    if changed && record.store(&context.repairer.state).is_ok() {
+    let Ok(key) = context.writing_key() else { return };
+    if changed && record.store(&context.repairer.state, &key).is_ok() {
         let _ = report::correct(&context.repairer.state, &record);
     }
 }

@@ -67,7 +67,7 @@ impl<'a> Running<'a> {
     fn write(&self) -> Result<(), Failure> {
         if self.is_recorded {
             let record = self.record.borrow();
-            record.store(&self.context.repairer.state)?;
+            record.store(&self.context.repairer.state, &self.context.writing_key()?)?;
             report::begun(&self.context.repairer.state, &record, &self.process)?;
         }
         Ok(())

@@ -39,7 +39,8 @@ pub(super) fn waited_for(context: &Context, plan: &Plan) -> Option<Waited> {
     let socket = &plan.servers.first()?.socket;
     let tmux::Listing::Alive(server) = tmux::list(socket, TMUX_DEADLINE) else { return None };
     let server = (server.id.pid, server.id.started);
-    let mut records = recovery::decisions(&context.repairer.state);
+    let key = context.reading_key();
+    let mut records = recovery::genuine_decisions(&context.repairer.state, key.as_ref());
     let restore =
         records.find_map(|mut record| record.waiting(server, pane, session).is_some().then_some(record))?;
     Some(Waited { restore, server, pane: pane.clone(), session: session.clone() })
@@ -61,7 +62,7 @@ pub(super) fn complete(
         known.note_choice(&session);
         known.note(one);
     }
-    earlier.store(state)?;
+    earlier.store(state, &context.writing_key()?)?;
     let (now, journal) = (Timestamp::now(), Journal::at(state.journal()));
     panes.iter().try_for_each(|pane| journal.append(&note_pane(pane, &restore_id, now)))?;
     report_again(context, &restore_id, &panes)?;

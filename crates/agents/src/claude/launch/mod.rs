@@ -14,3 +14,4 @@ pub use argv::{Argv, Bypass, Note, Refusal, Resume, Transcript, resume_argv};
 pub use dialogs::{Answer, Dialog, recognise};
 pub use environment::{NONCE, Start, StartAccount, start_environment};
 pub use flags::{Flag, OnResume, Value, commands, find, flags};
+pub use words::without_prompt;

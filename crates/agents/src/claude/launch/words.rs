@@ -55,6 +55,18 @@ pub(super) fn read<'a>(all: &'a [String], version: &Version) -> Result<Line<'a>,
     Ok(Line { program, items })
 }
 
+/// A command line without what was said to its agent: the program and its flags. A line that cannot be read keeps its program
+/// alone.
+pub fn without_prompt(all: &[String], version: &Version) -> Vec<String> {
+    match read(all, version) {
+        Ok(line) => {
+            let flags = line.items.into_iter().flat_map(|item| item.words);
+            line.program.iter().cloned().chain(flags).collect()
+        }
+        Err(_) => all.iter().take(1).cloned().collect(),
+    }
+}
+
 fn no_command(word: &str, version: &Version) -> Result<(), Refusal> {
     let is_command = commands(version).any(|command| command == word);
     if is_command { Err(Refusal::SubCommand(word.to_owned())) } else { Ok(()) }
@@ -140,5 +152,23 @@ impl<'a> Reader<'a> {
 
     fn unknown(&self, flag: &str) -> Refusal {
         Refusal::UnknownFlag { flag: flag.to_owned(), version: self.version.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_at_the_start_goes_and_the_flags_stay() {
+        let check = |words: &[&str], expect: &str| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            assert_eq!(without_prompt(&words, &Version::new(2, 1, 325)).join(" "), expect, "{words:?}");
+        };
+        let plan = ["claude", "--permission-mode", "plan", "paint the zebrafish"];
+        check(&plan, "claude --permission-mode plan");
+        check(&["claude", "paint it", "--model", "opus"], "claude --model opus");
+        check(&["claude", "--", "paint", "it"], "claude");
+        check(&["claude", "--no-such-flag", "paint it"], "claude");
     }
 }

@@ -92,12 +92,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     if let Some((record, pane)) = &decided {
         section("last restore", &mut out);
         let word = |value: &Value| value.as_str().unwrap_or_default().replace('_', " ");
-        out.line(&format!("  {} by {}: {}: {}", ago(record.at), record.by, word(&pane.act), pane.reason));
+        let decision = format!("{} by {}: {}: {}", ago(record.at), record.by, word(&pane.act), pane.reason);
+        out.line(&format!("  {}", one_line(&decision, 300)));
         let told =
             pane.evidence.as_array().into_iter().flatten().filter_map(|weighed| weighed["says"].as_str());
         told.for_each(|says| out.line(&format!("  + {}", one_line(says, 200))));
         if let (Some(outcome), Some(why)) = (&pane.outcome, &pane.outcome_reason) {
-            out.line(&format!("  {}: {}", word(outcome), one_line(why, 200)));
+            out.line(&format!("  {}", one_line(&format!("{}: {why}", word(outcome)), 200)));
         }
     }
     out.line("");
@@ -108,7 +109,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// What the last restore that concerned it decided, and what came of it.
 fn decided(context: &Context, agent: &AgentView) -> Option<(DecisionRecord, PaneDecision)> {
     let session = &agent.session.as_ref()?.value;
-    recovery::decisions(&context.repairer.state).find_map(|record| {
+    recovery::decisions(&context.repairer.state, context.reading_key().as_ref()).find_map(|record| {
         // Of several that it may be, the one that it is.
         let is_its =
             |pane: &&PaneDecision| [&pane.session_id, &pane.now_in].contains(&&Some(session.clone()));

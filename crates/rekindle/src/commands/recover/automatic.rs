@@ -3,7 +3,7 @@
 use agents::SessionKey;
 use jiff::{SignedDuration, Timestamp};
 use recovery::{
-    Asked, Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, decisions,
+    Asked, Automatic, BY_ITSELF, DecisionRecord, Outcome, Restored, automatic, crashed, genuine_decisions,
 };
 use serde_json::{Value, json};
 use sessions::{Life, Settled};
@@ -35,7 +35,8 @@ pub(crate) fn by_itself(context: &Context) -> Result<Option<Done>, Failure> {
     let places = settled.records.values().filter_map(genuine);
     let sockets = places.collect();
     settled.world.ask(&sockets);
-    let decided: Vec<DecisionRecord> = decisions(&context.repairer.state).collect();
+    let key = context.reading_key();
+    let decided: Vec<DecisionRecord> = genuine_decisions(&context.repairer.state, key.as_ref()).collect();
     let since = now.checked_sub(RECENT).unwrap_or(Timestamp::MIN);
     let told = Told::read(context)?;
     let mut due = Vec::new();

@@ -4,7 +4,7 @@ use agents::SessionKey;
 use context::Brief;
 use jiff::Timestamp;
 use recovery::{
-    Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, decisions,
+    Automatic, DecisionRecord, Destination, PaneStep, StillRunning, automatic, bring_back, genuine_decisions,
     left_in_place,
 };
 use serde_json::{Value, json};
@@ -71,8 +71,9 @@ pub(super) fn find<'a>(
         left.filter_map(|live| left_in_place(record, &machine, live)).map(|(_, word)| word).next()
     };
     let chosen = &context.config.recovery;
-    let decided: Option<Vec<DecisionRecord>> =
-        (chosen.enabled && chosen.auto_recover).then(|| decisions(&context.repairer.state).collect());
+    let key = context.reading_key();
+    let decided: Option<Vec<DecisionRecord>> = (chosen.enabled && chosen.auto_recover)
+        .then(|| genuine_decisions(&context.repairer.state, key.as_ref()).collect());
     let stopped = |session: &SessionKey| match automatic(record(session)?, decided.as_ref()?, wanted.now) {
         Automatic::Stopped(why) => Some(why),
         Automatic::Due | Automatic::Later(_) => None,

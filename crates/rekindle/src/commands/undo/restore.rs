@@ -58,9 +58,11 @@ impl Desk {
     ) -> Result<(), Failure> {
         let Desk { settled, alone } = self;
         let mut closing: Vec<SessionKey> = Vec::new();
-        for (at, _, steps) in restores {
+        for (at, record, steps) in restores {
             let ended = steps.iter().filter(|step| step.is_closed()).filter_map(|step| step.session.clone());
-            closing.extend(operation.effects[*at].closing.iter().cloned().chain(ended));
+            // An operation has no code: what it says to be closing counts only for sessions of this restore.
+            let known = |session: &&SessionKey| record.panes.iter().any(|pane| pane.is_about(session));
+            closing.extend(operation.effects[*at].closing.iter().filter(known).cloned().chain(ended));
         }
         mark(context, operation, restores, |effect| {
             (effect.state, effect.closing) = (EffectState::Undoing, closing.clone());
@@ -81,7 +83,7 @@ impl Desk {
         }
         for (_, record, steps) in restores {
             let undone = DecisionRecord { undone: Some(Timestamp::now()), ..record.clone() };
-            undone.store(&context.repairer.state)?;
+            undone.store(&context.repairer.state, &context.writing_key()?)?;
             restoring::note_undone(context, &record.restore_id)?;
             let closed = steps.iter().filter(|step| step.is_closed()).count();
             let entry = Entry::new(Timestamp::now(), "restore_undone")
