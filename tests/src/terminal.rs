@@ -161,6 +161,9 @@ fn read_all(master: OwnedFd) -> std::thread::JoinHandle<Vec<u8>> {
 
 /// A text without what paints it.
 pub fn unpainted(text: &str) -> String {
+    // A line that was erased is not seen.
+    let lines = text.split('\n').map(|line| line.rsplit_once("\r\u{1b}[2K").map_or(line, |(_, rest)| rest));
+    let text = lines.collect::<Vec<_>>().join("\n");
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()

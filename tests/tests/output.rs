@@ -342,6 +342,13 @@ fn commands_that_only_look_need_no_state_directory() {
         let done = run(words);
         assert!(done.success(), "{words:?}: {}", done.words());
     }
+    // A vault that is there and cannot be used is no empty one.
+    let unusable = home.root().join("unusable");
+    fs::create_dir(&unusable).unwrap();
+    std::os::unix::fs::symlink("/nowhere", unusable.join("vault")).unwrap();
+    let mut command = home.rekindle_command(&["scan", "--all"]);
+    let done = process::run(command.env("REKINDLE_STATE_DIR", &unusable), DEADLINE).unwrap();
+    assert!(done.code() == Some(1) && done.stderr.contains("the vault"), "{}", done.words());
     let repaired = run(&["repair", BROKEN]);
     assert_eq!(repaired.code(), Some(1), "{}", repaired.words());
     assert!(repaired.stderr.contains("cannot make /proc/no-state"), "{}", repaired.stderr);

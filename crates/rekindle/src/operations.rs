@@ -86,7 +86,7 @@ impl History {
             all: operations::list(state),
             filed: BTreeSet::new(),
             state_dir: state.path().to_path_buf(),
-            restores: recovery::genuine_decisions(state, context.reading_key().as_ref())
+            restores: recovery::decisions(state, context.reading_key().as_ref())
                 .map(|record| (record.restore_id.clone(), record))
                 .collect(),
             changes: context.repairer.changes().into_iter().map(|one| (one.backup.clone(), one)).collect(),
@@ -249,9 +249,9 @@ impl History {
         }
     }
 
-    /// The decision record of a restore.
+    /// The decision record of a restore, where this machine wrote it. Those of 0.1.0 have no code: they are listed alone.
     pub(crate) fn restore(&self, effect: &Effect) -> Option<&DecisionRecord> {
-        self.restores.get(effect.restore_id.as_ref()?)
+        self.restores.get(effect.restore_id.as_ref()?).filter(|record| record.is_genuine)
     }
 
     /// Why an operation cannot be undone; nothing where some of it can.

@@ -67,7 +67,7 @@ impl Paths {
     pub fn reader(&self, config: &Config) -> Result<Repairer, Error> {
         let state = StateDir::open_to_read(&self.state)?;
         let configs = self.known_configs(&state, config);
-        Ok(Repairer::open_to_read(state, configs).with_key(&self.machine_key))
+        Ok(Repairer::open_to_read(state, configs)?.with_key(&self.machine_key))
     }
 
     fn known_configs(&self, state: &StateDir, config: &Config) -> Vec<ConfigDir> {

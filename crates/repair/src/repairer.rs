@@ -1,5 +1,6 @@
 //! What every act needs: where the state is, which agents' directories there are, and the vault.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use agents::claude::ConfigDir;
@@ -37,10 +38,18 @@ impl Repairer {
         Ok(Repairer::over(state, configs, vault))
     }
 
-    /// Opens the repairer for a command that only looks: a vault that cannot be made is empty.
-    pub fn open_to_read(state: StateDir, configs: Vec<ConfigDir>) -> Repairer {
-        let vault = Vault::open(&state).unwrap_or_else(|_| Vault::open_to_read(&state));
-        Repairer::over(state, configs, vault)
+    /// Opens the repairer for a command that only looks: where no vault is, and none can be made, it is empty.
+    ///
+    /// # Errors
+    /// There is a vault, and it cannot be used: what it has would be missing from the answer.
+    pub fn open_to_read(state: StateDir, configs: Vec<ConfigDir>) -> Result<Repairer, Error> {
+        let vault = match Vault::open(&state) {
+            Err(_) if is_absent(&state.vault()) || state.vault().join("conversations").is_dir() => {
+                Vault::open_to_read(&state)
+            }
+            opened => opened?,
+        };
+        Ok(Repairer::over(state, configs, vault))
     }
 
     fn over(state: StateDir, configs: Vec<ConfigDir>, vault: Vault) -> Repairer {
@@ -74,4 +83,9 @@ impl Repairer {
         let entry = fill(Entry::new(Timestamp::now(), event));
         Ok(Journal::at(self.state.journal()).append(&entry)?)
     }
+}
+
+/// Whether nothing has this name, not even a link that leads nowhere.
+fn is_absent(path: &Path) -> bool {
+    matches!(std::fs::symlink_metadata(path), Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }

@@ -14,8 +14,8 @@ use crate::survey::Survey;
 /// The last restore, where it never came to its end.
 fn open(context: &Context) -> Option<DecisionRecord> {
     let key = context.reading_key();
-    let newest = recovery::decisions(&context.repairer.state, key.as_ref()).next();
-    newest.filter(|record| record.is_genuine && record.is_open())
+    let newest = recovery::genuine_decisions(&context.repairer.state, key.as_ref()).next();
+    newest.filter(DecisionRecord::is_open)
 }
 
 /// Writes down what has come of the panes of an interrupted restore. Nothing while a restore runs.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
+use agents::claude::Owner;
 use jiff::Timestamp;
 use layouts::{Save, Texts, UndoneRestore};
 use recovery::{DecisionRecord, TakenBack, UndoStep, undo_plan};
@@ -141,7 +142,11 @@ fn as_before(context: &Context, closed: &[SessionKey]) -> Result<(), Failure> {
             let lives = |record: &SessionRecord| {
                 record.run().is_some_and(|run| settled.world.process(run.pid, run.proc_start) == Life::Alive)
             };
-            if record.status != Status::Active && !lives(record) {
+            // One that a killed restore had started may not have been heard yet, and takes as long to end.
+            let expected = recovery::expected_transcript(session, Some(record));
+            let owner = context.repairer.owners().of(session.id(), &expected);
+            let is_owned = matches!(owner, Owner::Process(_));
+            if record.status != Status::Active && !lives(record) && !is_owned {
                 break;
             }
             pause();
