@@ -20,7 +20,11 @@ impl Actor<'_> {
                 self.repairer.account_in_vault(session).as_ref(),
                 Wanted::Best,
             ) {
-                Ok(Some(Ok(_))) => Ok(Outcome::VaultResumed),
+                // Where the account's directory has become another one's, what was put back is not what its agent would read.
+                Ok(Some(Ok(_))) => match self.file(session) {
+                    Ok(_) => Ok(Outcome::VaultResumed),
+                    Err(_) => Err("the directory of its account is another account's now".to_owned()),
+                },
                 Ok(Some(Err(refusal))) => Err(refusal.to_string()),
                 Ok(None) => Err("the vault does not have it".to_owned()),
                 Err(error) => Err(format!("cannot {error}")),
