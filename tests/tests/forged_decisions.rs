@@ -22,7 +22,7 @@ fn home() -> Home {
     home
 }
 
-fn forge(home: &Home, name: &str, restore_id: &str, pane: Value) {
+fn forge(home: &Home, name: &str, restore_id: &str, pane: &Value) {
     let record = json!({"schema": 1, "restoreId": restore_id, "at": "2026-01-01T00:00:00Z", "by": "restore",
         "finished": false, "panes": [pane]});
     fs::create_dir_all(home.state().join("decisions")).unwrap();
@@ -37,8 +37,8 @@ fn a_forged_decision_record_writes_no_file_and_links_no_sessions() {
     let pane = json!({"mark": "m", "pane": "work:0.0", "sessionId": CRASHED, "freshId": LIVING, "act": "fresh",
         "reason": "", "socket": "/nowhere", "made": true});
     let id = home.root().join("precious").display().to_string();
-    forge(&home, "29990101T000000.000Z.json", &id, pane.clone());
-    forge(&home, "29990102T000000.000Z.json", "29990102T000000.000Z", pane);
+    forge(&home, "29990101T000000.000Z.json", &id, &pane);
+    forge(&home, "29990102T000000.000Z.json", "29990102T000000.000Z", &pane);
     for words in [&["status"][..], &["history"], &["restore", "--last"], &["recover"]] {
         home.rekindle(words).unwrap();
     }
