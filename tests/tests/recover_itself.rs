@@ -9,6 +9,7 @@ use lab::process::wait_until;
 use lab::wired::PATIENCE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use store::mac::{Key, Subject};
 
 /// What a tick did, and what it said. None of them fails.
 fn tick_says(lab: &Lab) -> (Value, String) {
@@ -76,9 +77,13 @@ fn once_it_is_turned_on_and_not_again_at_once() {
     assert_eq!(tick(&lab)["recovered"], json!(null), "the next try waits");
     assert_eq!(lab.home.rekindle_json(&["recover"]).unwrap()["agents"][0]["autoStopped"], json!(null));
     // Two tries more, and it is its user's.
+    let key = Key::read(&lab.home.home().join(".config/rekindle/machine.key")).unwrap().unwrap();
     for again in ["a", "b"] {
-        let copy = lab.home.state().join("decisions").join(format!("{again}.json"));
-        fs::write(copy, decided.to_string()).unwrap();
+        let mut copy = decided.clone();
+        copy.as_object_mut().unwrap().remove("mac");
+        copy["restoreId"] = json!(again);
+        let sealed = key.seal(Subject::Decision(again), &format!("{copy:#}"));
+        fs::write(lab.home.state().join("decisions").join(format!("{again}.json")), sealed).unwrap();
     }
     let listed = lab.home.rekindle(&["recover"]).unwrap();
     assert!(
