@@ -8,6 +8,7 @@
 mod attachment;
 mod beside;
 mod branches;
+mod by_time;
 mod class;
 mod conversation;
 mod copies;
