@@ -3,10 +3,12 @@
 //! A repair never makes a version reach less than it reached before, prompts or replies, and never brings back what the
 //! user had rewound. The comparison is with the file as it was, not with what the repair thinks of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+
+use memchr::memmem;
 
 use crate::by_time::places_by_time;
 use crate::flags::Flags;
@@ -22,6 +24,9 @@ use crate::written::Written;
 
 /// What the agent writes by itself where the last row is the user's.
 const SYNTHETIC: &str = "No response requested.";
+
+/// How the keys begin by which a boundary names the rows that its compaction kept.
+const KEPT: &[u8] = b"\"preserved";
 
 /// How a repair would make a file worse.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +48,8 @@ pub enum HarmKind {
     Loses,
     /// A turn that the user gave up comes back.
     BringsBack,
+    /// Another version reaches the row, and this one does not, though neither or both did before.
+    Parts,
 }
 
 impl fmt::Display for Harm {
@@ -51,6 +58,7 @@ impl fmt::Display for Harm {
         match self.kind {
             HarmKind::Loses => write!(f, "Claude Code {version} would no longer reach")?,
             HarmKind::BringsBack => write!(f, "Claude Code {version} would get back what was rewound,")?,
+            HarmKind::Parts => write!(f, "Claude Code {version} would not reach what other versions do,")?,
         }
         write!(f, " row {} ({:?})", self.row, self.said)
     }
@@ -62,6 +70,7 @@ impl<S: AsSource> Transcript<S> {
     /// # Errors
     /// Rows cannot be read again.
     pub fn harm_since<T: AsSource>(&self, before: &Transcript<T>) -> io::Result<Option<Harm>> {
+        let mut guards = Vec::new();
         for version in Version::ALL {
             let guard = Guard {
                 was: before.with_source(|source| reached(&before.index, source, version))?,
@@ -76,13 +85,14 @@ impl<S: AsSource> Transcript<S> {
             // Where lines are not rows, an agent may read other rows than we do.
             if let Some(before) = before.as_read(version)? {
                 let was = before.with_source(|source| reached(&before.index, source, version))?;
-                let guard = Guard { was, is: guard.is, before: &before, after: self, version };
-                if let Some(harm) = guard.harm()? {
+                let as_read = Guard { was, is: guard.is.clone(), before: &before, after: self, version };
+                if let Some(harm) = as_read.harm()? {
                     return Ok(Some(harm));
                 }
             }
+            guards.push(guard);
         }
-        Ok(None)
+        versions_part(&guards)
     }
 }
 
@@ -141,44 +151,49 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
         let place = |no: RowNo| written.as_ref().map_or(no, |written| written.place(no));
         let strangers = self.before.with_source(|source| strangers(&tree, source))?.unwrap_or_default();
         let copies = copies(&tree);
-        let left = rewound(&tree, &place, &now);
-        // Where lines have moved, their order is a guess, and the times must say the same.
-        let times = written.is_some().then(|| places_by_time(&tree));
-        let by_time = times.as_ref().map(|times| rewound(&tree, &|no| times[no as usize], &now));
-        let may_go = |no: RowNo| left.contains(no) && by_time.as_ref().is_none_or(|left| left.contains(no));
-        let may_not_come =
-            |no: RowNo| left.contains(no) || by_time.as_ref().is_some_and(|left| left.contains(no));
+        // Where the order of the file is in doubt, the times must say the same for a loss to be right, and they alone are
+        // enough for a row to count as given up.
+        let by_time = places_by_time(&tree, &place, written.is_some());
+        let place_by_time =
+            |no: RowNo| by_time.as_ref().map_or_else(|| place(no), |places| places[no as usize]);
+        let by_file = rewound(&tree, &place, &now);
+        let by_times = by_time.as_ref().map(|_| rewound(&tree, &place_by_time, &now).certain);
+        let is_rewound =
+            |no: RowNo| by_file.certain.contains(no) && by_times.as_ref().is_none_or(|set| set.contains(no));
+        // Also where the later branch is not reached any more.
+        let mut all = RowSet::with_capacity(index.rows.len());
+        numbers().for_each(|no| {
+            all.insert(no);
+        });
+        let by_any = by_time.as_ref().map(|_| rewound(&tree, &place_by_time, &all).certain);
+        let may_be_rewound =
+            |no: RowNo| by_file.likely.contains(no) || by_any.as_ref().is_some_and(|set| set.contains(no));
         let texts_after = texts(self.after, |no| self.is.contains(no))?;
         let texts_before = texts(self.before, |no| self.was.contains(no))?;
-        let opens = Flags::COMPACT_BOUNDARY | Flags::COMPACT_SUMMARY;
-        let compaction = numbers()
-            .filter(|no| now.contains(*no) && index.rows[*no as usize].flags.intersects(opens))
-            .map(|no| copies.get(&no).copied().unwrap_or(no))
-            .max_by_key(|no| place(*no));
+        let compaction = self.compaction(&now, &copies, &place);
+        // What stands before a compaction is summed up in it.
+        let is_summed_up = |no: RowNo| {
+            compaction.is_some_and(|compaction| {
+                place(no) < place(compaction) && place_by_time(no) < place_by_time(compaction)
+            })
+        };
         let is_stranger = |no: RowNo| strangers.rows.contains(no) && !strangers.doubtful.contains(no);
         for no in changed.into_iter().filter(|no| !is_stranger(*no)) {
             let mut said = Vec::new();
             each_text(self.before, no, |text| said.push(TextId::of(text)))?;
             let lost = self.was.contains(no) && said.iter().any(|text| !texts_after.contains(text));
-            // A copy stands where the first one stands. One that says something else may be another row of the same time.
+            // A copy stands where the first one stands. One that says something else and follows another row may be another
+            // row of the same time.
             let mut first = copies.get(&no).copied().unwrap_or(no);
-            if first != no {
+            if index.rows[first as usize].parent != index.rows[no as usize].parent {
                 let mut of_first = Vec::new();
                 each_text(self.before, first, |text| of_first.push(TextId::of(text)))?;
                 first = if of_first == said { first } else { no };
             }
-            let since = |then: i64| self.is_since(first, then);
-            // The order of the lines is a guess where they moved: what was said since a compaction is not summed up in it.
-            let is_summed_up = || {
-                compaction.is_some_and(|compaction| {
-                    let then = index.rows[compaction as usize].time;
-                    place(first) < place(compaction) && !(written.is_some() && since(then))
-                })
-            };
-            if lost && !may_go(first) && !is_summed_up() {
+            if lost && !is_rewound(first) && !is_summed_up(first) {
                 return self.found(HarmKind::Loses, no).map(Some);
             }
-            let back = !self.was.contains(no) && now.contains(no) && may_not_come(first);
+            let back = !self.was.contains(no) && now.contains(no) && may_be_rewound(first);
             let is_new = |text: &TextId| texts_after.contains(text) && !texts_before.contains(text);
             if back && said.iter().any(is_new) {
                 return self.found(HarmKind::BringsBack, no).map(Some);
@@ -187,11 +202,21 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
         Ok(None)
     }
 
-    /// Whether a row was written after a point in time. One time alone may be wrong: so must be the row that it follows.
-    fn is_since(&self, no: RowNo, then: i64) -> bool {
+    /// The last compaction that is reached now: its boundary, or its summary where that is all there is. A summary may stand
+    /// behind what was said since, where lines moved.
+    fn compaction(
+        &self,
+        now: &RowSet,
+        copies: &HashMap<RowNo, RowNo>,
+        place: &dyn Fn(RowNo) -> RowNo,
+    ) -> Option<RowNo> {
         let rows = &self.before.index.rows;
-        let is_newer = |no: RowNo| rows.get(no as usize).is_some_and(|row| row.time > then);
-        then != i64::MIN && is_newer(no) && is_newer(rows[no as usize].parent)
+        let last = |flag: Flags| {
+            let reached = (0..RowNo::try_from(rows.len()).unwrap_or(NONE))
+                .filter(|no| now.contains(*no) && rows[*no as usize].is(flag));
+            reached.map(|no| copies.get(&no).copied().unwrap_or(no)).max_by_key(|no| place(*no))
+        };
+        last(Flags::COMPACT_BOUNDARY).or_else(|| last(Flags::COMPACT_SUMMARY))
     }
 
     fn found(&self, kind: HarmKind, no: RowNo) -> io::Result<Harm> {
@@ -212,6 +237,52 @@ impl<S: AsSource, T: AsSource> Guard<'_, S, T> {
     fn is_ambiguous(&self, no: RowNo) -> bool {
         self.before.index.rows[no as usize].is(Flags::REPEATED)
     }
+}
+
+/// The first prompt or reply since the last compaction that only some versions reach after the repair, where that is new.
+/// A repair makes all of them resume at the same turn.
+fn versions_part<S: AsSource, T: AsSource>(guards: &[Guard<'_, S, T>]) -> io::Result<Option<Harm>> {
+    let Some(Guard { before, after, .. }) = guards.first() else { return Ok(None) };
+    // Only 2.1.325 goes back where the user did so on purpose and has said nothing since.
+    if after.index.checkpoint.is_some_and(|checkpoint| checkpoint.explicit) {
+        return Ok(None);
+    }
+    let rows = &after.index.rows;
+    let numbers = || 0..RowNo::try_from(rows.len()).unwrap_or(NONE);
+    // What a compaction kept of the time before it only newer agents show.
+    let is_boundary = |no: &RowNo| rows[*no as usize].is(Flags::COMPACT_BOUNDARY);
+    let boundary = numbers().rev().find(|no| is_boundary(no) && guards.iter().any(|it| it.is.contains(*no)));
+    let bytes = boundary.map(|no| after.row_bytes(&rows[no as usize])).transpose()?;
+    let since = boundary.filter(|_| bytes.is_some_and(|row| memmem::find(&row, KEPT).is_some()));
+    // Of calls side by side 2.1.31 reaches one (B10).
+    let counts = |no: &RowNo| {
+        speaks(&after.index, *no) && !rows[*no as usize].flags.intersects(Flags::HAS_CALL | Flags::HAS_RESULT)
+    };
+    let parts = |no: &RowNo| guards.iter().any(|it| it.is.contains(*no) != guards[0].is.contains(*no));
+    let parted: Vec<RowNo> =
+        numbers().filter(|no| since.is_none_or(|since| *no > since)).filter(counts).filter(parts).collect();
+    if parted.is_empty() {
+        return Ok(None);
+    }
+    let before_rows = &before.index.rows;
+    let ids_reached = |was: &RowSet| -> HashSet<u128> {
+        let reached = (0..).zip(before_rows).filter(|(no, _)| was.contains(*no));
+        reached.map(|(_, row)| row.uuid).collect()
+    };
+    let was: Vec<HashSet<u128>> = guards.iter().map(|it| ids_reached(&it.was)).collect();
+    for no in parted {
+        let id = rows[no as usize].uuid;
+        let as_before = guards.iter().zip(&was).all(|(it, was)| it.is.contains(no) == was.contains(&id));
+        let misses = guards.iter().find(|it| !it.is.contains(no)).filter(|_| !as_before);
+        if let Some((guard, old)) = misses.zip(before.index.find(id)) {
+            let harm = guard.found(HarmKind::Parts, old)?;
+            // What stands for a message that cannot be read says nothing that could be missed.
+            if !harm.said.is_empty() {
+                return Ok(Some(harm));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a row may be a prompt, a reply or a compaction's summary: what the guard watches over.

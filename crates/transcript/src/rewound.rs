@@ -19,9 +19,17 @@ enum Fork {
     Lost(u128),
 }
 
+/// What the user gave up, and how sure that is.
+pub(crate) struct Rewound {
+    /// Links tell so.
+    pub(crate) certain: RowSet,
+    /// Links or places tell so, also where the links are broken.
+    pub(crate) likely: RowSet,
+}
+
 /// Rows of branches that a later prompt left and on whose way one of the `live` rows stands. `place` is where each row
 /// stands in the order in which the rows were written.
-pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &RowSet) -> RowSet {
+pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &RowSet) -> Rewound {
     let rows = tree.parent.len();
     let copies = copies(tree);
     let twins = Twins::of(tree, place, &copies);
@@ -51,27 +59,57 @@ pub(crate) fn rewound(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo, live: &Ro
     let lost = lost_forks(tree, place);
     // A row of an unknown kind, which no agent keeps, may stand anywhere.
     let is_live_prompt = |no: RowNo| asks[no as usize] && lives[no as usize] && stands(no);
-    let mut rewound = passed_over(tree, place, &parent, is_live_prompt);
+    // A row that names its own id, or has none, says nothing about where it belongs: no agent has read it there.
+    let is_sure = |no: RowNo| {
+        let names_itself =
+            tree.index.row_at(parent[no as usize]).is_some_and(|up| up.uuid == tree.row(no).uuid);
+        !names_itself && !tree.row(no).is(Flags::NO_UUID) && lost.get(&no).is_none_or(|fork| fork.is_sure)
+    };
+    let likely = passed_over(tree, place, &parent, is_live_prompt);
+    let passed = passed_over(tree, place, &parent, |no| is_live_prompt(no) && is_sure(no));
+    // Rows that hang on one the user did not go back over are on its branch, wherever they stand.
+    let mut certain = RowSet::with_capacity(rows);
+    let mut top: Vec<RowNo> = tree.numbers().collect();
+    for no in order.iter().copied() {
+        if parent[no] != NONE {
+            top[no] = top[parent[no] as usize];
+        }
+        let at = RowNo::try_from(no).unwrap_or(NONE);
+        // Of a row whose id another one has, the place tells nothing.
+        let is_one = tree.index.row_at(top[no]).is_some_and(|row| !row.is(Flags::REPEATED));
+        if is_one && passed.contains(top[no]) && passed.contains(at) {
+            certain.insert(at);
+        }
+    }
+    let mut rewound = Rewound { certain, likely };
     let mut written: Vec<RowNo> = tree.numbers().filter(|no| stands(*no)).collect();
     written.sort_unstable_by_key(|no| std::cmp::Reverse(place(*no)));
-    let mut left_later: HashSet<Fork> = HashSet::new();
+    let (mut left_later, mut left_for_sure): (HashSet<Fork>, HashSet<Fork>) = Default::default();
     for no in written {
         let fork = match parent[no as usize] {
-            NONE => lost.get(&no).map(|id| Fork::Lost(*id)),
+            NONE => lost.get(&no).map(|fork| Fork::Lost(fork.id)),
             up => Some(Fork::Row(up)),
         };
         let Some(fork) = fork else { continue };
         let part = matches!(fork, Fork::Row(up) if same_reply(tree, up, no));
         if left_later.contains(&fork) && !part {
-            rewound.insert(no);
+            rewound.likely.insert(no);
+        }
+        if left_for_sure.contains(&fork) && !part {
+            rewound.certain.insert(no);
         }
         if asks[no as usize] && lives[no as usize] {
             left_later.insert(fork);
+            if is_sure(no) {
+                left_for_sure.insert(fork);
+            }
         }
     }
-    for no in order {
-        if parent[no] != NONE && rewound.contains(parent[no]) {
-            rewound.insert(RowNo::try_from(no).unwrap_or(NONE));
+    for set in [&mut rewound.certain, &mut rewound.likely] {
+        for no in order.iter().copied() {
+            if parent[no] != NONE && set.contains(parent[no]) {
+                set.insert(RowNo::try_from(no).unwrap_or(NONE));
+            }
         }
     }
     rewound
@@ -126,19 +164,35 @@ fn same_reply(tree: &Tree<'_>, a: RowNo, b: RowNo) -> bool {
     a.kind() == Kind::Assistant && b.kind() == Kind::Assistant && a.reply() != 0 && a.reply() == b.reply()
 }
 
+/// An id that was lost from the file.
+struct LostFork {
+    id: u128,
+    /// Whether the row stood before all that name it: no later one of them follows a turn that was never answered.
+    is_sure: bool,
+}
+
 /// Rows whose parent's id was lost from the file, by that id, where something tells that a row was lost.
-fn lost_forks(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> HashMap<RowNo, u128> {
+fn lost_forks(tree: &Tree<'_>, place: &dyn Fn(RowNo) -> RowNo) -> HashMap<RowNo, LostFork> {
     let mut by_id: HashMap<u128, Vec<RowNo>> = HashMap::new();
     for (no, id) in tree.index.dangling.iter().filter(|(no, _)| tree.is_own(*no)) {
         by_id.entry(*id).or_default().push(*no);
     }
     by_id.retain(|_, rows| rows.len() > 1);
     let (mut lost, hooks) = (HashMap::new(), Hooks::default());
+    let before = |no: RowNo| (0..no).rev().find(|no| tree.is_main(*no));
+    let is_behind_nameless = |no: RowNo| before(no).is_some_and(|before| tree.row(before).is(Flags::NO_UUID));
     for (id, rows) in by_id {
         let first = rows.iter().copied().min_by_key(|no| place(*no)).unwrap_or(NONE);
-        let before = (0..first).rev().find(|no| tree.is_main(*no));
-        if before.is_some_and(|before| tree.row_was_lost(before, first, &hooks)) {
-            lost.extend(rows.into_iter().map(|no| (no, id)));
+        // A row that has lost its id and stands before a later one is the one that is named: the first one's link is wrong.
+        let is_there = !is_behind_nameless(first) && rows.iter().any(|no| is_behind_nameless(*no));
+        if !is_there && before(first).is_some_and(|before| tree.row_was_lost(before, first, &hooks)) {
+            let is_unanswered = |no: RowNo| {
+                before(no)
+                    .and_then(|before| tree.climb(before))
+                    .is_some_and(|turn| tree.row(turn).kind() == Kind::User)
+            };
+            let is_sure = !rows.iter().any(|no| *no != first && is_unanswered(*no));
+            lost.extend(rows.into_iter().map(|no| (no, LostFork { id, is_sure })));
         }
     }
     lost
@@ -170,6 +224,9 @@ impl Twins {
         }
     }
 }
+
+/// How many progress rows are looked through, one on the other.
+const MOST_PROGRESS: usize = 16;
 
 /// Whether some prompt of the file follows a system row; asked once.
 #[derive(Default)]
@@ -216,8 +273,16 @@ impl Tree<'_> {
     /// Whether some prompt of the file follows a system row.
     fn prompts_follow_system_rows(&self) -> bool {
         let is_summary = |row: &Row| row.kind() == Kind::System && !row.is(Flags::COMPACT_BOUNDARY);
-        let parent = |no: RowNo| self.index.row_at(self.index.rows[no as usize].parent);
-        let mut prompts = self.numbers().filter(|no| self.is_own(*no) && self.is_prompt(*no));
+        let above = |row: &Row| self.index.row_at(row.parent);
+        // No agent keeps progress rows, or writes many of them one on the other.
+        let is_kept = |row: &&Row| row.kind() != Kind::Progress;
+        let parent = |no| {
+            std::iter::successors(above(self.row(no)), |row| above(row)).take(MOST_PROGRESS).find(is_kept)
+        };
+        // A prompt may have lost its words.
+        let asks =
+            |row: &Row| row.kind() == Kind::User && !row.flags.intersects(Flags::META | Flags::HAS_RESULT);
+        let mut prompts = self.numbers().filter(|no| self.is_own(*no) && asks(self.row(*no)));
         prompts.any(|no| parent(no).is_some_and(is_summary))
     }
 }

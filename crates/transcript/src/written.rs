@@ -166,30 +166,35 @@ impl<'a> Links<'a> {
         self.is_newer(parent, no) && !is_wrong && !(fits && self.tree.row(above).time != i64::MIN)
     }
 
-    /// What the links are laid upon: the file backwards where nearly all links lead backwards, the times where many do.
+    /// What the links are laid upon: the times where many links lead backwards, and where nearly all do, the file backwards
+    /// between equal times.
     fn base(&self, links: usize, early: usize) -> Vec<RowNo> {
         let mut base: Vec<RowNo> = self.tree.numbers().collect();
-        if early * 4 >= links * 3 {
+        let backwards = early * 4 >= links * 3;
+        let rotation = if backwards { None } else { self.rotation() };
+        if backwards {
             base.reverse();
-        } else if let Some(cut) = self.rotation() {
+        }
+        if let Some(cut) = rotation {
             base.rotate_left(cut);
-        } else if early * 8 > links {
-            // Metadata has no time and stays behind the row before it, and so do kinds that no agent knows.
+        } else if backwards || early * 8 > links {
+            // Also in a file that is read backwards: rows may have been appended since. Metadata has no time and stays behind
+            // the row before it, and so do kinds that no agent knows.
             let mut last = i64::MIN;
-            let rows = self.tree.index.rows.iter();
-            let times: Vec<i64> = rows
-                .map(|row| {
-                    if row.time != i64::MIN && (row.in_tree() || row.kind() == Kind::Progress) {
-                        last = row.time;
-                    }
-                    last
-                })
-                .collect();
+            let mut times = vec![last; base.len()];
+            for no in &base {
+                let row = self.tree.row(*no);
+                let is_dated = row.time != i64::MIN && self.far_behind != Some(row.time);
+                if is_dated && (row.in_tree() || row.kind() == Kind::Progress) {
+                    last = row.time;
+                }
+                times[*no as usize] = last;
+            }
             base.sort_by_key(|no| times[*no as usize]);
         } else {
             self.parents_that_came_late(&mut base);
         }
-        self.root_from_the_future(&mut base);
+        self.rows_with_a_wrong_time(&mut base);
         base
     }
 
@@ -250,20 +255,24 @@ impl<'a> Links<'a> {
         (middle(&mut older) <= middle(&mut newer)).then_some(cut)
     }
 
-    /// A root whose time lies far ahead was sorted to the wrong end: it goes before the first row that follows it.
-    fn root_from_the_future(&self, base: &mut [RowNo]) {
-        let is_root = |no: RowNo| {
-            let row = self.tree.row(no);
-            row.in_tree() && self.parent[no as usize] == NONE && self.far_ahead == Some(row.time)
+    /// A row whose time lies far ahead, or is none, was sorted to the wrong end: it goes before the first row that follows it
+    /// and has a better one.
+    fn rows_with_a_wrong_time(&self, base: &mut [RowNo]) {
+        let is_wrong = |no: RowNo| {
+            let time = self.tree.row(no).time;
+            time == i64::MIN || self.far_ahead == Some(time)
         };
-        let Some(at) = base.iter().position(|no| is_root(*no)).filter(|_| self.far_ahead.is_some()) else {
-            return;
-        };
-        let root = self.meant.original(base[at]);
-        let child = base[..at].iter().position(|no| self.parent[*no as usize] == root);
-        if let Some(child) = child {
-            base[child..=at].rotate_right(1);
+        // Where each row stands, and whether it goes behind what stands there.
+        let mut place: Vec<(usize, bool)> = vec![(usize::MAX, true); base.len()];
+        for (at, no) in base.iter().enumerate() {
+            let parent = self.parent[*no as usize];
+            place[*no as usize] = place[*no as usize].min((at, true));
+            let is_first = parent != NONE && place[parent as usize].0 == usize::MAX;
+            if is_first && self.tree.row(parent).in_tree() && is_wrong(parent) && !is_wrong(*no) {
+                place[parent as usize] = (at, false);
+            }
         }
+        base.sort_by_key(|no| place[*no as usize]);
     }
 
     /// Few links lead backwards. Where a row stands before the one it follows, one of them is in the wrong place. It is the
@@ -279,7 +288,10 @@ impl<'a> Links<'a> {
                 is_behind_copy = true;
                 continue;
             }
-            in_place[no as usize] = !is_behind_copy && (row.time == i64::MIN || before <= row.time);
+            // A row that was sorted by a time far behind all others is not in place, though nothing before it is newer.
+            let is_far_behind = self.far_behind == Some(row.time) && self.has_link(no);
+            in_place[no as usize] =
+                !is_behind_copy && !is_far_behind && (row.time == i64::MIN || before <= row.time);
             before = if row.time == i64::MIN { before } else { row.time };
             is_behind_copy = false;
         }

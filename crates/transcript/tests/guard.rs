@@ -116,3 +116,38 @@ fn what_was_rewound_must_not_come_back_under_the_id_of_another_row() {
     back[6]["timestamp"] = json!(timestamp(60_001));
     assert_eq!(kind(harm(&before, &back)), Some((HarmKind::BringsBack, Version::V31, 5)));
 }
+
+/// The first rows after the rewind have older times than what was given up; no line has moved.
+#[test]
+fn a_rewind_after_which_the_clock_went_back_is_one() {
+    let mut before = rewound();
+    before[4]["timestamp"] = json!(timestamp(1_000));
+    before[5]["timestamp"] = json!(timestamp(2_000));
+    let mut after = before.clone();
+    after[5]["timestamp"] = json!(timestamp(240_001));
+    assert_eq!(harm(&before, &after), None);
+}
+
+/// Behind a copy the order of the file is in doubt: what is the newest by all times was not given up.
+#[test]
+fn where_rows_are_there_twice_the_times_must_tell_of_a_rewind_too() {
+    let mut before = rewound();
+    let later = before.split_off(4);
+    before.splice(2..2, later);
+    before.push(before[0].clone());
+    let mut after = before.clone();
+    after.pop();
+    after[5]["timestamp"] = json!(timestamp(360_001));
+    assert_eq!(kind(harm(&before, &after)), Some((HarmKind::Loses, Version::V31, 3)));
+}
+
+/// No version loses anything, but 2.1.31 does not follow the others, which bridge five seconds.
+#[test]
+fn all_versions_resume_at_the_same_turn_after_a_repair() {
+    let mut before = talk("uauaua");
+    before[4]["parentUuid"] = json!(uuid(99));
+    let mut after = before.clone();
+    after[4]["timestamp"] = json!(timestamp(241_000));
+    assert_eq!(kind(harm(&before, &after)), Some((HarmKind::Parts, Version::V31, 1)));
+    assert_eq!(harm(&after, &after), None, "where they part already, nothing got worse");
+}

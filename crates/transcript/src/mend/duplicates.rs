@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::class::Class;
 use crate::flags::Flags;
-use crate::index::{MINT, NONE, Row, RowNo};
+use crate::index::{MINT, NONE, Row, RowNo, ToolRole};
 use crate::json::Outline;
 use crate::same_id::nearest_twin;
 use crate::tree::Tree;
@@ -19,8 +19,8 @@ use super::row_text::{id_value, set_member};
 use super::{Mend, NewRow};
 
 impl Mend<'_> {
-    /// Whether rows got ids of their own, or a message from their copy: then the next round sees who follows whom, and what
-    /// is said.
+    /// Whether rows got ids of their own, another place, or a message from their copy: then the next round sees who follows
+    /// whom, and what is said.
     pub(super) fn duplicates(&mut self) -> io::Result<bool> {
         let mut others: BTreeMap<RowNo, Vec<RowNo>> = BTreeMap::new();
         let mut twins: BTreeMap<RowNo, Vec<RowNo>> = BTreeMap::new();
@@ -46,7 +46,11 @@ impl Mend<'_> {
             } else if !heard(row) || original.kind() == row.kind() && self.same_content(first, no)? {
                 self.found(Class::B6, no, "the first stays, the later copy goes aside");
                 self.drop_copy(no, Class::B6);
-            } else if !original.is(Flags::SAYS) && row.is(Flags::SAYS) && original.kind() == row.kind() {
+            } else if !original.is(Flags::SAYS)
+                && row.is(Flags::SAYS)
+                && original.kind() == row.kind()
+                && !self.answers_its_parent(first)
+            {
                 self.found(Class::B6, no, "the first gets the message that only the later copy has");
                 self.edit(first).message_of = Some(no);
                 has_new_words = true;
@@ -56,15 +60,16 @@ impl Mend<'_> {
                 others.entry(first).or_default().push(no);
             }
         }
-        self.copies_without_id()?;
+        self.copies_without_id(&mut others)?;
         let mut minted = HashSet::new();
+        let has_moved = !others.is_empty();
         for (first, copies) in others {
             self.move_copies(first, &copies, &mut minted)?;
         }
         for (first, twins) in &twins {
             self.split(*first, twins, &mut minted);
         }
-        Ok(has_new_words || !twins.is_empty())
+        Ok(has_new_words || has_moved || !twins.is_empty())
     }
 
     /// Whether two rows are the same, byte for byte.
@@ -73,8 +78,9 @@ impl Mend<'_> {
     }
 
     /// A copy that has lost its id: another row has its parent, its time and its message. Of two rows like that an agent
-    /// would take the second for a turn of its own, beside the first.
-    fn copies_without_id(&mut self) -> io::Result<()> {
+    /// would take the second for a turn of its own, beside the first. Where the message is another one, both stay, one behind
+    /// the other.
+    fn copies_without_id(&mut self, others: &mut BTreeMap<RowNo, Vec<RowNo>>) -> io::Result<()> {
         let is_nameless = |no: &RowNo| self.tree.row(*no).is(Flags::NO_UUID) && self.tree.row(*no).in_tree();
         if !self.tree.numbers().any(|no| is_nameless(&no)) {
             return Ok(());
@@ -90,13 +96,30 @@ impl Mend<'_> {
             let row = self.tree.row(no);
             let (parent, missing) = self.named_parent(no);
             let Some(first) = known.get(&(parent, missing, row.time)).copied() else { continue };
-            let is_turn = row.kind().is_turn() && row.kind() == self.tree.row(first).kind();
-            if is_turn && row.time != i64::MIN && self.same_content(first, no)? {
+            let other = self.tree.row(first);
+            let is_turn = row.kind().is_turn() && row.kind() == other.kind() && row.time != i64::MIN;
+            if is_turn && self.same_content(first, no)? || self.same_but_for_id(first, no)? {
                 self.found(Class::B6, no, "the first stays, the copy without an id goes aside");
                 self.drop_copy(no, Class::B6);
+            } else if is_turn && row.reply() == other.reply() && no < first {
+                self.found(Class::B6, first, "it follows the copy without an id, which says something else");
+                self.set_parent(first, Some(no), Class::B6);
+            } else if is_turn && row.reply() == other.reply() && !other.is(Flags::REPEATED) {
+                self.found(Class::B6, no, "the later row gets an id of its own, behind the first");
+                others.entry(first).or_default().push(no);
             }
         }
         Ok(())
+    }
+
+    /// Whether two rows differ in nothing but the id.
+    fn same_but_for_id(&self, a: RowNo, b: RowNo) -> io::Result<bool> {
+        let (a, b) = (self.row_bytes(a)?, self.row_bytes(b)?);
+        let (Some(x), Some(y)) = (Outline::parse(&a), Outline::parse(&b)) else { return Ok(false) };
+        let (x, y) = (x.members().iter(), y.members().iter());
+        let x = x.filter(|it| it.key != "uuid").map(|it| (&it.key, &a[it.value.range.clone()]));
+        let y = y.filter(|it| it.key != "uuid").map(|it| (&it.key, &b[it.value.range.clone()]));
+        Ok(x.eq(y))
     }
 
     /// The row that a row names as its parent, or the id that no row has.
@@ -116,9 +139,15 @@ impl Mend<'_> {
         }
         let apart =
             self.named_parent(first) != self.named_parent(no) && self.named_parent(no) != (NONE, None);
+        // A row that was written again has the reply's id of the first, also where its link or its words are broken.
+        if a.reply() != 0 && b.reply() != 0 && a.reply() != b.reply() {
+            return Ok(true);
+        }
         if a.time == b.time {
-            // Then only the reply's id tells: of a row that was written again, the link or the words may be broken.
-            return Ok(apart && a.reply() != 0 && b.reply() != 0 && a.reply() != b.reply());
+            // A result that answers the call it follows is whole: words with the same id are another row's.
+            let answer = self.answers_its_parent(first) && !b.is(Flags::HAS_RESULT)
+                || self.answers_its_parent(no) && !a.is(Flags::HAS_RESULT);
+            return Ok(apart && answer);
         }
         // A boundary that is there twice begins nothing new.
         let segment = |no: RowNo| {
@@ -136,10 +165,9 @@ impl Mend<'_> {
         if apart || segment(first) != segment(no) {
             return Ok(true);
         }
-        // Two prompts on one row: the user went back. A reply that is written again has the same reply's id.
+        // Two prompts on one row: the user went back.
         let prompts = self.tree.is_prompt(first) && self.tree.is_prompt(no);
-        let replies = a.reply() != 0 && b.reply() != 0 && a.reply() != b.reply();
-        if !prompts && !replies || self.named_parent(no) == (NONE, None) || self.same_content(first, no)? {
+        if !prompts || self.named_parent(no) == (NONE, None) || self.same_content(first, no)? {
             return Ok(false);
         }
         let next = *self
@@ -147,6 +175,22 @@ impl Mend<'_> {
             .entry(first)
             .or_insert_with(|| self.tree.children(first).into_iter().find(|child| *child > first));
         Ok(next.is_some_and(|child| child < no))
+    }
+
+    /// Whether a row has the result of a call that its parent makes.
+    fn answers_its_parent(&self, no: RowNo) -> bool {
+        let makes = |id: u64| {
+            let parent = self.tree.row(no).parent;
+            parent != NONE
+                && self
+                    .tree
+                    .index
+                    .tools_of(parent)
+                    .iter()
+                    .any(|tool| tool.role == ToolRole::Call && tool.id == id)
+        };
+        let mut tools = self.tree.index.tools_of(no).iter();
+        tools.any(|tool| tool.role == ToolRole::Result && makes(tool.id))
     }
 
     /// Gives twins ids of their own. A row that names the id means the twin that was written last before it.

@@ -137,7 +137,13 @@ impl Mend<'_> {
                 let nameless = |no: RowNo| self.tree.row(no).is(Flags::NO_UUID);
                 let lost = |tree: &Tree<'_>| nameless(place) || tree.row_was_lost(place, first, &hooks);
                 let mut lost = || *lost_ids.entry(id).or_insert_with(|| lost(&self.tree));
-                if first != no && place != NONE && lost() && self.tree.segment(place) == self.tree.segment(no)
+                // It may stand right before this one: then the first one's link is wrong.
+                let is_own = earlier.is_some_and(nameless) && place != NONE && !nameless(place);
+                if first != no
+                    && place != NONE
+                    && !is_own
+                    && lost()
+                    && self.tree.segment(place) == self.tree.segment(no)
                 {
                     earlier = Some(place);
                 }
@@ -296,11 +302,12 @@ impl Mend<'_> {
             return Some(call.unwrap_or(nearest));
         }
         if row.kind() == Kind::Assistant && row.reply() != 0 {
-            let same = (first..no)
-                .rev()
-                .take(SAME_REPLY)
-                .find(|other| self.tree.row(*other).reply() == row.reply() && fits(*other));
-            return Some(same.or_else(|| self.part_behind(no)).unwrap_or(nearest));
+            let same = || {
+                let before = (first..no).rev().take(SAME_REPLY);
+                let mut parts = before.filter(|other| self.tree.row(*other).reply() == row.reply());
+                parts.find(|other| fits(*other))
+            };
+            return Some(self.part_behind(no).or_else(same).unwrap_or(nearest));
         }
         Some(nearest)
     }

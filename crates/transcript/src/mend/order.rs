@@ -82,8 +82,13 @@ fn agree(index: &Index, source: &dyn Source, walk: &[RowNo]) -> io::Result<bool>
     let mut rows = (0..RowNo::try_from(index.rows.len()).unwrap_or(NONE)).filter(says);
     let boundary = walk.iter().position(|no| index.rows[*no as usize].is(Flags::COMPACT_BOUNDARY));
     let way = &walk[..boundary.unwrap_or(walk.len())];
+    // Also a turn that has lost its words is sent.
+    let is_sent = |no: &RowNo| {
+        let row = &index.rows[*no as usize];
+        row.kind().is_turn() && !row.flags.intersects(Flags::HAS_CALL | Flags::HAS_RESULT | Flags::META)
+    };
     Ok(rows.all(|no| sets.iter().all(|set| set.contains(no) == sets[0].contains(no)))
-        && way.iter().filter(|no| says(no)).all(|no| sets[0].contains(*no)))
+        && way.iter().filter(|no| is_sent(no)).all(|no| sets.iter().all(|set| set.contains(*no))))
 }
 
 /// Whether 2.1.31 resumed at a result as old as its reply (B7): in another order of the lines that cannot be mended.
@@ -112,7 +117,7 @@ fn resumed_early(tree: &Tree<'_>, source: &dyn Source, walk: &[RowNo]) -> bool {
 }
 
 /// The lines of the file as ranges, in the order of the rows in them. A line without a row stays where it is among the others:
-/// so many rows before it, or behind it in a file that is read backwards.
+/// so many rows before it, or behind the same row in a file that is read backwards.
 fn lines(index: &Index, written: &Written) -> Vec<Range<u64>> {
     let first = index.first_offset();
     let starts: Vec<u64> = index.rows.iter().map(|row| row.offset).collect();
@@ -134,9 +139,9 @@ fn lines(index: &Index, written: &Written) -> Vec<Range<u64>> {
     let last = rows.len().saturating_sub(1);
     if written.backwards {
         moves.extend([0..first, rows.get(last).map_or(0..0, |_| behind(last))]);
-        for (at, no) in order.enumerate() {
+        for no in order {
             moves.push(rows[no].clone());
-            moves.extend(last.checked_sub(at + 1).map(behind));
+            moves.extend(no.checked_sub(1).map(behind));
         }
         moves.push(first..begin.max(first));
     } else {
@@ -172,7 +177,7 @@ fn changes(index: &Index, written: &Written) -> Vec<Change> {
             last = Some(no);
         }
         line += match written.backwards {
-            true => last_row.checked_sub(at + 1).map_or(0, behind),
+            true => no.checked_sub(1).map_or(0, behind),
             false => behind(at),
         };
     }

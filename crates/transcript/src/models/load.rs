@@ -6,7 +6,7 @@ use std::io;
 use crate::facts::Kind;
 use crate::flags::Flags;
 use crate::index::{Checkpoint, Index, NONE, Row, RowNo, identity};
-use crate::json::Outline;
+use crate::json::{self, Outline};
 use crate::salvage::Piece;
 use crate::source::Source;
 use crate::tree::RowSet;
@@ -216,11 +216,16 @@ fn checkpoint(index: &Index, source: &dyn Source, hidden: &RowSet) -> io::Result
         let row = &index.rows[no as usize];
         row.kind() == Kind::LastPrompt || row.is(Flags::COMPACT_BOUNDARY)
     };
-    if !numbers(index).any(|no| hidden.contains(no) && counts(no)) {
+    // A boundary without an id is no row to them.
+    let is_read = |no: RowNo| {
+        let row = &index.rows[no as usize];
+        !(hidden.contains(no) || row.is(Flags::COMPACT_BOUNDARY) && row.is(Flags::NO_UUID))
+    };
+    if numbers(index).all(|no| is_read(no) || !counts(no)) {
         return Ok(index.checkpoint);
     }
     let mut checkpoint = None;
-    for no in numbers(index).filter(|no| counts(*no) && !hidden.contains(*no)) {
+    for no in numbers(index).filter(|no| counts(*no) && is_read(*no)) {
         let row = &index.rows[no as usize];
         if row.is(Flags::COMPACT_BOUNDARY) {
             checkpoint = None;
@@ -242,11 +247,15 @@ fn is_admitted(row: &Row, source: &dyn Source) -> io::Result<bool> {
     if !kind.is_turn() || flags.intersects(Flags::SAYS | Flags::HAS_CALL | Flags::HAS_RESULT) {
         return Ok(true);
     }
-    if kind == Kind::Assistant && flags.contains(Flags::EMPTY_TEXT) {
-        let bytes = source.bytes(row.offset, row.len as usize)?;
-        let outline = Outline::parse(&bytes);
-        let content = outline.as_ref().and_then(|row| row.get("message")?.get("content"));
-        return Ok(content.is_some_and(|content| !content.items().is_empty()));
+    if !(flags.contains(Flags::MALFORMED) || kind == Kind::Assistant && flags.contains(Flags::EMPTY_TEXT)) {
+        return Ok(true);
     }
-    Ok(!flags.contains(Flags::MALFORMED))
+    let bytes = source.bytes(row.offset, row.len as usize)?;
+    let outline = Outline::parse(&bytes);
+    let content = outline.as_ref().and_then(|row| row.get("message")?.get("content"));
+    Ok(content.is_some_and(|content| match &content.node {
+        json::Node::Array(blocks) => blocks.is_empty() || blocks.iter().any(Outline::is_object),
+        json::Node::String(_) => kind == Kind::User,
+        _ => false,
+    }))
 }

@@ -81,13 +81,13 @@ pub(crate) fn detect<R: Read>(
     mut again: impl FnMut() -> io::Result<R>,
 ) -> io::Result<Option<Form>> {
     let encoding = Encoding::of(head);
-    let array = starts_array(&decode::whole(head, encoding));
-    if encoding == Encoding::Utf8 && !array && index.broken_run < SUSPICIOUS {
+    let begins = starts_array(&decode::whole(head, encoding));
+    if encoding == Encoding::Utf8 && !begins && index.broken_run < SUSPICIOUS {
         return Ok(None);
     }
     let mut facts = Facts::default();
     let (mut whole, mut broken) = (0u64, 0u64); // rows without and with a cut inside of a text
-    let (mut lines, mut array, mut folds) = (0u64, array, Folds::default());
+    let (mut lines, mut array, mut folds) = (0u64, begins, Folds::default());
     pieces(encoding, again()?, |piece, _| {
         match piece {
             Piece::Value(text) => {
@@ -113,8 +113,9 @@ pub(crate) fn detect<R: Read>(
         None if lines > 0 => Layout::Pretty,
         None => Layout::Rows,
     };
-    let better =
-        found > known || found == known && found > 0 && layout == Layout::Array && index.broken_run > 0;
+    // A bracket among broken lines makes no array of rows that are read as they stand.
+    let is_array = begins && layout == Layout::Array;
+    let better = found > known || found == known && found > 0 && is_array && index.broken_run > 0;
     Ok(better.then_some(Form { encoding, layout, join: join.unwrap_or(Join::Never) }))
 }
 

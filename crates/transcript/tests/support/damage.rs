@@ -64,12 +64,12 @@ fn turns(lines: &[Line]) -> Vec<usize> {
     let turn =
         |at: &usize| lines[*at].row().is_some_and(|row| row["type"] == "user" || row["type"] == "assistant");
     // A late result or a continuation of which nothing is left cannot be told from a prompt of which nothing is left.
-    let late = |at: &usize| {
-        lines[*at]
-            .row()
-            .is_some_and(|row| row["message"]["content"][0]["content"] == "late" || row["isMeta"] == true)
-    };
+    let late = |at: &usize| lines[*at].row().is_some_and(|row| is_late(row) || row["isMeta"] == true);
     rows(lines).into_iter().filter(|at| turn(at) && !late(at)).collect()
+}
+
+fn is_late(row: &Value) -> bool {
+    row["message"]["content"][0]["content"] == "late"
 }
 
 impl Damage {
@@ -146,7 +146,8 @@ impl Damage {
                     match self.kind {
                         Kind::CopyOtherParent => row["parentUuid"] = others,
                         Kind::CopyNullParent => row["parentUuid"] = Value::Null,
-                        _ if row["message"].is_object() => {
+                        // A late result that says something is a prompt on an old branch, as a rewind has one.
+                        _ if row["message"].is_object() && !is_late(row) => {
                             row["message"]["content"] = json!([{"type": "text", "text": "a copy"}]);
                         }
                         _ => row["cwd"] = json!("/elsewhere"),
@@ -325,8 +326,10 @@ impl Damage {
                     lines[*no].row().is_some_and(|row| {
                         let parent = &row["parentUuid"];
                         let other = if *parent == keep { &lose } else { &keep };
-                        let lies_between =
-                            time(parent) < time(other) && time(other) < row["timestamp"].as_str();
+                        // Ids count up; where all times are equal they tell what was written first.
+                        let between = |a: Option<&str>, b: Option<&str>, c: Option<&str>| a < b && b < c;
+                        let lies_between = between(time(parent), time(other), row["timestamp"].as_str())
+                            || between(parent.as_str(), other.as_str(), row["uuid"].as_str());
                         row["promptId"].is_string() && (*parent == keep || *parent == lose) && lies_between
                     })
                 };
@@ -427,7 +430,9 @@ impl Damage {
                     .iter()
                     .position(|line| line.row().is_some_and(|row| row["uuid"] == reply["parentUuid"]))?;
                 let newest = lines.iter().filter_map(|line| line.row()?["timestamp"].as_str()).max();
+                // It never resumes in a subagent's rows.
                 if reply["type"] != "assistant"
+                    || reply["isSidechain"] == true
                     || reply["timestamp"].as_str() != newest
                     || lines[parent].row()?["message"]["content"][0]["type"] != "tool_result"
                 {
@@ -506,9 +511,9 @@ pub struct Broken {
 }
 
 /// The damaged file.
-pub fn break_file(lines: &[Line], damages: &[Damage]) -> Broken {
-    let mut lines = lines.to_vec();
-    let (mut touched, mut copied) = (Vec::new(), Vec::new());
+pub fn break_file(whole: &[Line], damages: &[Damage]) -> Broken {
+    let mut lines = whole.to_vec();
+    let (mut touched, mut copied, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
     let link = |row: &Value| (row["uuid"].clone(), row["parentUuid"].clone());
     for damage in damages {
         if lines.is_empty() {
@@ -517,10 +522,29 @@ pub fn break_file(lines: &[Line], damages: &[Damage]) -> Broken {
         if matches!(damage.kind, Kind::CopyOtherParent | Kind::CopyNullParent) {
             let rows = rows(&lines);
             let at = (!rows.is_empty()).then(|| rows[damage.at % rows.len()]);
-            copied.extend(at.and_then(|at| lines[at].row()).map(link));
+            let row = at.and_then(|at| lines[at].row());
+            // The link as it was written: it may be broken by now.
+            let written =
+                row.and_then(|row| whole.iter().filter_map(Line::row).find(|it| it["uuid"] == row["uuid"]));
+            copied.extend(written.or(row).map(link));
         }
+        let ids = |lines: &[Line]| -> Vec<Option<String>> {
+            lines.iter().map(|line| Some(line.row()?["uuid"].as_str()?.to_owned())).collect()
+        };
+        let old = ids(&lines);
         touched.extend(damage.apply(&mut lines).map(|id| (damage.kind, id)));
+        if damage.kind == Kind::TwinId {
+            let pairs = old.into_iter().zip(ids(&lines)).filter(|(old, new)| old != new);
+            renamed.extend(pairs.filter_map(|(old, new)| Some((new?, old?))));
+        }
     }
+    // A row that got the id of another one counts by its own, too.
+    let named = |(kind, id): &(Kind, String)| {
+        let own = renamed.iter().find(|(new, _): &&(String, String)| new == id);
+        own.map(|(_, old)| (*kind, old.clone()))
+    };
+    let by_own_id: Vec<_> = touched.iter().filter_map(named).collect();
+    touched.extend(by_own_id);
     let mut bytes = super::file(&lines);
     let open = damages.iter().any(|damage| matches!(damage.kind, Kind::OpenEnd | Kind::CutTail));
     if open && bytes.ends_with(b"\n") {
