@@ -50,6 +50,8 @@ pub struct Actor<'a> {
     pub machine: Machine,
     /// The configuration directories that an agent may be started with.
     pub accounts: KnownAccounts,
+    /// The sessions of the agents that this restore has started, by the nonces of their starts.
+    pub launched: RefCell<BTreeMap<String, SessionKey>>,
     /// The machine's key, where it is here: text without its code is told to no agent.
     pub key: Option<Key>,
     /// How many agents start at once.

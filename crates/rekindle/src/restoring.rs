@@ -198,6 +198,7 @@ pub(crate) fn act(
         program: std::env::current_exe()?,
         variables: NEEDED.iter().filter_map(needed).collect(),
         half_done: RefCell::default(),
+        launched: RefCell::default(),
         // What comes back by itself has a back-off of its own.
         tries: if by == BY_ITSELF { 1 } else { TRIES },
         around: std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect(),

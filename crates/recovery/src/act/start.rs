@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agents::SessionKey;
-use agents::claude::launch::{StartAccount, start_environment};
-use agents::claude::{CHILD_VARIABLES, newest_row_ms};
+use agents::claude::launch::{NONCE, StartAccount, start_environment};
+use agents::claude::{CHILD_VARIABLES, Owner, newest_row_ms};
 use context::ToolCall;
 use jiff::Timestamp;
 use store::durable;
@@ -192,6 +192,7 @@ impl Actor<'_> {
         let cwd = cwd.to_string_lossy().into_owned();
         let program = Respawn { pane: String::new(), cwd, variables: start.set, words };
         let now = Instant::now();
+        self.launched.borrow_mut().insert(nonce.clone(), session.clone());
         Ok(Started {
             attempt: attempt.clone(),
             pane: String::new(),
@@ -225,7 +226,20 @@ impl Actor<'_> {
         if self.looked.elapsed() < STILL_TRUE {
             return None;
         }
-        let owner = self.repairer.owners().of(session.id(), &expected_transcript(session, record));
+        let owners = self.repairer.owners();
+        let owner = owners.of(session.id(), &expected_transcript(session, record));
+        // A fresh agent that this restore has just started in the same directory has no transcript yet that tells it apart.
+        if let Owner::Process(holder) = &owner
+            && let Some(variables) =
+                owners.processes().get(holder.pid).and_then(|process| process.environment())
+        {
+            let nonce =
+                variables.iter().find(|(name, _)| name == NONCE).and_then(|(_, nonce)| nonce.to_str());
+            let launched = self.launched.borrow();
+            if nonce.and_then(|nonce| launched.get(nonce)).is_some_and(|other| other != session) {
+                return None;
+            }
+        }
         OwnerFact::of(owner, None, None).objection(session)
     }
 
